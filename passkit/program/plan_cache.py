@@ -34,7 +34,7 @@ from passkit.runtime.table_binder import RowChain, RowTiles
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Quotient, Size
 
-FORMAT = 7
+FORMAT = 8
 """The version of the plan file's format; other versions are planned again."""
 PLANNER = "passkit.passes"
 """The package that is imported once a process has planned anything or created a `PassContext`."""
@@ -241,12 +241,22 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
     """
     if row[0] == "launch":
         return ("launch", addresses[row[1]], *row[2:])
+    if row[0] == "python":
+        return ("python", _library_function(row[1]), *row[2:])
     if row[0] in ("gemm", "gemm_sum"):
         address = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
         return (*row[:2], address, *row[3:])
     if row[0] in ("convolution", "window_products"):
         return (row[0], addresses[row[1]], *row[2:])
     return row
+
+
+def _library_function(text: str) -> Any:
+    """Return the function of a step in Python that evaluates the node of a graph in JSON."""
+    from passkit.runtime.assemble import python_function  # most plans have no such steps
+    from passkit.serial.json import from_json
+
+    return python_function(from_json(text).outputs[0].node)
 
 
 def encode_value(value: Any) -> Any:

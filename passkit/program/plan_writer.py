@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.errors import CacheError
+from passkit.errors import CacheError, DTypeError, GraphError
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node, var
 from passkit.passes.constant_folding import origin_of, origins
@@ -20,7 +20,12 @@ from passkit.program.plan_cache import FORMAT, constant_arrays, encode_value, pl
 from passkit.runtime.native import convolution_unit
 from passkit.runtime.native.build import kernel_digest
 from passkit.runtime.native.cache import open_cache, put_file, trusted_folder
-from passkit.runtime.program import RuntimeProgram
+from passkit.runtime.program import (
+    ProgramStep,
+    PythonCall,
+    PythonCallKind,
+    RuntimeProgram,
+)
 from passkit.runtime.table_binder import TableEntry
 from passkit.serial.json import to_json
 from passkit.values.dtype import dtype_of
@@ -35,8 +40,9 @@ MAX_FOLDED_BYTES = 4 << 10
 def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram) -> None:
     """Write the plan of a program into the cache; do nothing if a part of it cannot be written.
 
-    That is a step in Python, or constants of more than `MAX_CONSTANT_BYTES`. A failure to write is
-    ignored. Raises: CacheError if the cache folder is a file, or others may write to it.
+    That is a step in Python that is no call of a library, or constants of more than
+    `MAX_CONSTANT_BYTES`. A failure to write is ignored. Raises: CacheError if the cache folder is a
+    file, or others may write to it.
 
     Args:
         key: The result of `passkit.program.plan_cache.plan_key`.
@@ -60,8 +66,11 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
     rows: list[Any] = []
     for step, row in zip(program.steps, table.entries, strict=True):
         if row is not None and row[0] == "python":
-            return
-        if row is not None and row[0] == "launch":
+            text = _library_call(step, planned)
+            if text is None:
+                return
+            row = ("python", text, *row[2:])
+        elif row is not None and row[0] == "launch":
             row = ("launch", digests[step.kernel.key], *row[2:])  # type: ignore[union-attr]
         elif row is not None:
             row = _without_address(row, libraries)
@@ -82,6 +91,27 @@ def store_plan(key: str, source: Graph, planned: Graph, program: RuntimeProgram)
         "recipe": recipe,
     }
     _write(key, json.dumps(plan).encode())
+
+
+def _library_call(step: ProgramStep, planned: Graph) -> str | None:
+    """Return the node that a step evaluates by a library called from Python, as a graph in JSON.
+
+    Its inputs are variables, in order. ``planned`` is the planned graph. Returns: None for another
+    step, and for a node with a parameter that JSON cannot hold.
+    """
+    if not isinstance(step, PythonCall) or step.kind is not PythonCallKind.LIBRARY:
+        return None
+    node = step.node
+    if node is None:
+        return None
+    inputs = [
+        var(f"a{k}", planned.shape(e), planned.dtype(e)) for k, e in enumerate(node.inputs)
+    ]
+    alone = node.replaced(inputs, ())
+    try:
+        return to_json(Graph(list(alone.entries)))
+    except (GraphError, DTypeError):
+        return None
 
 
 def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:

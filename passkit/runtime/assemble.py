@@ -257,6 +257,7 @@ class _Assembler:
             reads=tuple(map(self._ref, node.inputs)),
             writes=tuple(map(self._ref, node.entries)),
             kind=kind,
+            node=node,
         )
 
     def _has_library_products(self, dtype: str) -> bool:

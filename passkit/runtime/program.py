@@ -14,6 +14,7 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.ast.folds import Convolution
+from passkit.graph.node import Node
 from passkit.plan.kernel import Kernel
 from passkit.runtime.table import ProgramTable
 from passkit.runtime.table_binder import RowChain, TableEntry
@@ -191,6 +192,7 @@ class PythonCall:
         reads: the inputs.
         writes: the outputs.
         kind: why the step runs in Python.
+        node: the node that it evaluates; None for another function.
     """
 
     name: str
@@ -198,6 +200,7 @@ class PythonCall:
     reads: tuple[ArrayRef, ...]
     writes: tuple[ArrayRef, ...]
     kind: PythonCallKind
+    node: Node | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         """Return "python" and the name."""

@@ -54,6 +54,12 @@ WEIGHTS = {
 }
 """More of them than a plan writes down."""
 
+LIBRARY = {
+    "graph": """x: f32[n, 4, 4]; y = exp(cholesky(matmul(x, x, transpose_b=True))); return y""",
+    "feeds": """{"x": np.eye(4, dtype=np.float32) * np.ones((3, 1, 1), np.float32)}""",
+}
+"""A step that calls a library from Python."""
+
 FOLDED = WEIGHTS | {"graph": WEIGHTS["graph"].replace("constant(", "ops.exp(")}
 
 
@@ -80,7 +86,11 @@ def plan_files(folder: Path) -> list[Path]:
     return sorted((folder / "plans").glob("*.plan"))
 
 
-@pytest.mark.parametrize("program", [GELU, MODEL, WEIGHTS], ids=["gelu", "model", "weights"])
+@pytest.mark.parametrize(
+    "program",
+    [GELU, MODEL, WEIGHTS, LIBRARY],
+    ids=["gelu", "model", "weights", "library"],
+)
 def test_a_new_process_plans_nothing(folder: Path, program: dict[str, str]) -> None:
     """A second process has the same bits, plans only to show the plan, and needs no compiler."""
     first = run(folder, program)
