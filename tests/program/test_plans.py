@@ -55,7 +55,7 @@ WEIGHTS = {
 """More of them than a plan writes down."""
 
 LIBRARY = {
-    "graph": """x: f32[n, 4, 4]; y = exp(cholesky(matmul(x, x, transpose_b=True))); return y""",
+    "graph": """x: f32[n, 4, 4]; y = exp(cholesky(matmul(x, x, transpose_b=true))); return y""",
     "feeds": """{"x": np.eye(4, dtype=np.float32) * np.ones((3, 1, 1), np.float32)}""",
 }
 """A step that calls a library from Python."""
