@@ -1,6 +1,7 @@
 """Importers of PyTorch's operators, by family; importing this package registers all of them."""
 
 from passkit.frontends.torch.op_importers import (
+    attention,
     creation,
     elementwise,
     indexing,
@@ -14,6 +15,7 @@ from passkit.frontends.torch.op_importers.registry import IMPORTERS, AtenCall, i
 __all__ = [
     "IMPORTERS",
     "AtenCall",
+    "attention",
     "creation",
     "elementwise",
     "imports",
