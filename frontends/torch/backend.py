@@ -14,9 +14,10 @@ import torch
 from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
+from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
-from passkit.errors import SettingError, nearest
+from passkit.errors import DTypeError, SettingError, nearest
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.importer import (
     import_graph,
@@ -57,8 +58,17 @@ _MORE_DECOMPOSED = (
     aten.native_dropout_backward,
     aten.slice_backward,
     aten.select_backward,
+    aten._batch_norm_with_update_functional,
+    aten.addmv,
+    aten.dist,
+    aten.elu,
+    aten.elu_backward,
+    aten.grid_sampler_2d,
+    aten.ldexp,
 )
 """Operators that are decomposed besides those that PyTorch decomposes for core ATen."""
+_NOT_DECOMPOSED = (aten.bernoulli,)
+"""Operators that PyTorch runs: their decompositions draw other random numbers."""
 
 
 @cache
@@ -66,7 +76,13 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the decompositions of operators; those with importers are not decomposed."""
     table = dict(core_aten_decompositions())
     table.update(get_decompositions(list(_MORE_DECOMPOSED)))
-    return {k: f for k, f in table.items() if k not in IMPORTERS}
+    kept = set(IMPORTERS) | {f for packet in _NOT_DECOMPOSED for f in _overloads(packet)}
+    return {k: f for k, f in table.items() if k not in kept}
+
+
+def _overloads(packet: Any) -> list[Any]:
+    """Return the overloads of an operator."""
+    return [getattr(packet, name) for name in packet.overloads()]
 
 
 class PasskitBackend:
@@ -145,9 +161,18 @@ def compile_functional(
     Raises: SettingError for operators that passkit does not have, with the fallback "error"; what
     `passkit.compile` raises.
     """
+    with unset_fake_temporarily():
+        return _compiled(module, fallback, options)
+
+
+def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Compile a graph outside of PyTorch's modes, in which real tensors are errors.
+
+    Raises: SettingError for operators that passkit does not have, with the fallback "error".
+    """
     try:
         imported = import_graph(module)
-    except UnsupportedNodeError as error:
+    except (UnsupportedNodeError, DTypeError) as error:
         if fallback == "error":
             text = f"backend passkit: PyTorch would run a whole graph: {error}"
             raise SettingError(text) from None

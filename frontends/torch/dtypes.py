@@ -52,9 +52,12 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a NumPy array that shares the memory of a CPU tensor, with its strides.
 
-    A tensor whose conjugation or negation is pending is copied.
+    A tensor whose conjugation or negation is pending is copied, and one without memory, which
+    stands for zeros, is created.
     """
     tensor = tensor.detach()
+    if tensor._is_zerotensor():
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.is_conj() or tensor.is_neg():
         tensor = tensor.resolve_conj().resolve_neg()
     if tensor.dtype is torch.bfloat16:

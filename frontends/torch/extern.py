@@ -114,12 +114,20 @@ def _call(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[np.ndarra
     if isinstance(results, torch.Tensor):
         results = (results,)
     computed = (results[k] for k in params["positions"])
-    return tuple(
-        np.zeros([int(n) for n in known_shape(e)], e.dtype.numpy)  # type: ignore[union-attr]
-        if x is None
-        else np.ascontiguousarray(array_of(x)).reshape(x.shape)
-        for x, e in zip(computed, node.entries, strict=True)
-    )
+    return tuple(_array(x, e) for x, e in zip(computed, node.entries, strict=True))
+
+
+def _array(result: torch.Tensor | None, entry: Entry) -> np.ndarray[Any, Any]:
+    """Return a result as a contiguous array.
+
+    Some operators leave out a result, or leave it empty, that PyTorch's metadata describes with
+    elements; it is filled with zeros.
+    """
+    assert entry.dtype is not None
+    shape = known_shape(entry)
+    if result is None or (result.numel() == 0 and all(isinstance(n, int) and n for n in shape)):
+        return np.zeros([int(n) for n in shape if isinstance(n, int)], entry.dtype.numpy)
+    return np.ascontiguousarray(array_of(result)).reshape(result.shape)
 
 
 def _decoded_call(

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from attrs import field, frozen
+from torch._higher_order_ops.effects import with_effects
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
 from torch.utils import _pytree as pytree
@@ -24,7 +25,8 @@ from passkit.frontends.torch.dtypes import array_of, passkit_dtype
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.extern import extern_call
 from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
-from passkit.frontends.torch.op_importers.registry import constant
+from passkit.frontends.torch.op_importers.linalg import check_errors
+from passkit.frontends.torch.op_importers.registry import aten, constant
 from passkit.frontends.torch.symbols import extent_of, stride_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
@@ -185,10 +187,15 @@ class _GraphImporter:
     # Inputs.
 
     def _placeholder(self, node: Node, number: int) -> None:
-        """Add an input: a variable for a tensor, an extent for a symbolic integer."""
+        """Add an input: a variable for a tensor, an extent for a symbolic integer.
+
+        Tokens, by which effects are in order, are None in calls: they are constants.
+        """
         fake = node.meta.get("val")
         if node.name in self.constants:
             self.values[node] = _constant(self.constants[node.name])
+        elif any(user.target is with_effects and user.args[0] is node for user in node.users):
+            self.values[node] = ops.full(tuple(fake.shape), 0, passkit_dtype(fake.dtype).name)
         elif isinstance(fake, torch.Tensor):
             shape = tuple(map(extent_of, fake.shape))
             name = node.name if self.keeps_names else input_name(number)
@@ -231,8 +238,10 @@ class _GraphImporter:
         if isinstance(fake, (torch.SymFloat, torch.SymBool)):
             raise UnsupportedNodeError(f"{node.target} gives a {type(fake).__name__}")
         args, kwargs = pytree.tree_map_only(Node, self._value, (node.args, node.kwargs))
+        if node.target is with_effects and args[1] is aten._linalg_check_errors.default:
+            return [check_errors(args[0], *args[2:], **kwargs)]
         fakes = pytree.tree_map_only(Node, _fake, (node.args, node.kwargs))
-        call = AtenCall(node.target, fakes[0], fakes[1], fake)
+        call = AtenCall(node.target, fakes[0], fakes[1], fake, _used(node))
         importer = IMPORTERS.get(node.target)
         reason = "passkit has no importer for it"
         if importer is not None:
@@ -271,6 +280,8 @@ class _GraphImporter:
         """
         if not isinstance(node.target, torch._ops.OpOverload):
             raise UnsupportedNodeError(f"{node.target} is no operator of PyTorch")
+        if call.result is None:
+            raise UnsupportedNodeError(f"{node.target} has no result")
         fakes = [call.result] if isinstance(call.result, torch.Tensor) else list(call.result)
         is_random = torch.Tag.nondeterministic_seeded in node.target.tags
         control = tuple(self.ordered[-1:]) if is_random else ()
@@ -323,9 +334,7 @@ class _GraphImporter:
         return OutputLayout(len(computed) - 1, None, order, is_dense, strides)
 
 
-def _is_dense(
-    shape: Sequence[Extent], strides: Sequence[Extent], order: Sequence[int]
-) -> bool:
+def _is_dense(shape: Sequence[Extent], strides: Sequence[Extent], order: Sequence[int]) -> bool:
     """Return whether the elements of a tensor lie without gaps, with its axes in this order."""
     expected: Extent = 1
     for axis in reversed(order):
@@ -346,6 +355,13 @@ def _constant(tensor: torch.Tensor) -> Entry:
     """Return a tensor as a constant, which shares its memory."""
     with unset_fake_temporarily():  # PyTorch compiles while operators make fake tensors
         return constant(array_of(tensor), passkit_dtype(tensor.dtype))
+
+
+def _used(node: Node) -> frozenset[int] | None:
+    """Return the positions of a node's results that are read; None if it is read as a whole."""
+    if any(user.target is not operator.getitem for user in node.users):
+        return None
+    return frozenset(int(user.args[1]) for user in node.users)
 
 
 def _fake(node: Node) -> Any:

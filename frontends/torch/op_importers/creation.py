@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import passkit.ops as ops
-from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.registry import AtenCall, aten, cast, constant, imports
 from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry
@@ -31,6 +33,7 @@ def _full(call: AtenCall, like: Any, *args: Any, **kwargs: Any) -> Entry:
     aten.new_empty.default,
     aten.empty_strided.default,
     aten.new_empty_strided.default,
+    aten.empty_permuted.default,
 )
 def _zeros(call: AtenCall, *args: Any, **kwargs: Any) -> Entry:
     """Import a tensor of zeros; one without values has them, too."""
@@ -84,7 +87,7 @@ def _arange(call: AtenCall, *args: Any, **kwargs: Any) -> Entry:
     if len(args) > 2:
         step = args[2]
     if isinstance(start, Size) or isinstance(step, Size):
-        raise UnsupportedNodeError("a range that begins at a symbolic size")
+        unsupported("a range that begins at a symbolic size")
     (count,) = call.shape
     exact = dtype_of("float64") if call.dtype.is_float else dtype_of("int64")
     numbers = ops.cast(ops.range(0, count), exact.name)
@@ -93,6 +96,16 @@ def _arange(call: AtenCall, *args: Any, **kwargs: Any) -> Entry:
     if start != 0:
         numbers = numbers + start
     return cast(numbers, call.dtype)
+
+
+@imports(aten.tril_indices.default, aten.triu_indices.default)
+def _triangle_indices(
+    call: AtenCall, rows: int, columns: int, offset: int = 0, **kwargs: Any
+) -> Entry:
+    """Import the rows and columns of the elements of a triangle."""
+    is_lower = call.function is aten.tril_indices.default
+    function = np.tril_indices if is_lower else np.triu_indices
+    return constant(np.stack(function(rows, offset, columns)), call.dtype)
 
 
 @imports(aten.eye.default, aten.eye.m)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
@@ -12,7 +13,6 @@ from torch._prims_common import elementwise_dtypes
 
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import passkit_dtype
-from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.op_importers.registry import (
     IMPORTERS,
     AtenCall,
@@ -23,8 +23,8 @@ from passkit.frontends.torch.op_importers.registry import (
     imports,
 )
 from passkit.frontends.torch.sizes import size_value
-from passkit.graph.node import Entry
-from passkit.values.dtype import DType
+from passkit.graph.node import Entry, known_shape
+from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Size
 
 Operand = Entry | bool | int | float | complex | Size
@@ -54,8 +54,6 @@ def promoted(
     """
     computed, result = elementwise_dtypes(*numbers, type_promotion_kind=kind)
     dtype = passkit_dtype(computed)
-    if dtype.kind == "c":
-        raise UnsupportedNodeError("passkit computes complex numbers in NumPy only")
     return [operand(x, dtype) for x in operands], passkit_dtype(result)
 
 
@@ -125,6 +123,17 @@ def _bitwise(of_bools: Callable[..., Entry], of_bits: Callable[..., Entry]) -> A
     return function
 
 
+def _on_numbers(function: Callable[..., Entry]) -> Callable[..., Entry]:
+    """Return a function that takes bools as the integers 0 and 1."""
+
+    def on_numbers(*x: Entry) -> Entry:
+        if dtype_name(x[0]) != "bool":
+            return function(*x)
+        return cast(function(*(cast(v, dtype_of("uint8")) for v in x)), BOOL)
+
+    return on_numbers
+
+
 _register(
     TO_FLOAT,
     1,
@@ -146,6 +155,8 @@ _register(
         "expm1": ops.expm1,
         "i0": ops.bessel_i0,
         "special_i0e": ops.bessel_i0e,
+        "special_modified_bessel_i0": ops.bessel_i0,
+        "special_modified_bessel_i1": ops.bessel_i1,
         "special_i1": ops.bessel_i1,
         "special_i1e": ops.bessel_i1e,
         "lgamma": ops.lgamma,
@@ -168,14 +179,13 @@ _register(
     DEFAULT,
     1,
     {
-        "abs": ops.abs,
         "bitwise_not": _bitwise(ops.logical_not, ops.bitwise_not),
         "ceil": ops.ceil,
         "floor": ops.floor,
         "neg": ops.neg,
         "relu": _relu,
         "round": ops.round,
-        "sign": ops.sign,
+        "sign": _on_numbers(ops.sign),
         "silu": _silu,
         "square": ops.square,
         "trunc": ops.trunc,
@@ -185,10 +195,10 @@ _register(
     TO_BOOL,
     1,
     {
-        "isinf": ops.is_inf,
-        "isnan": ops.is_nan,
+        "isinf": _on_numbers(ops.is_inf),
+        "isnan": _on_numbers(ops.is_nan),
         "logical_not": lambda x: ops.logical_not(cast(x, BOOL)),
-        "signbit": ops.signbit,
+        "signbit": _on_numbers(ops.signbit),
     },
 )
 _register(
@@ -199,10 +209,10 @@ _register(
         "sub.Tensor sub.Scalar": _sub,
         "rsub.Tensor rsub.Scalar": _rsub,
         "mul.Tensor mul.Scalar": _mul,
-        "maximum": ops.maximum,
-        "minimum": ops.minimum,
-        "fmax": ops.fmax,
-        "fmin": ops.fmin,
+        "maximum": _on_numbers(ops.maximum),
+        "minimum": _on_numbers(ops.minimum),
+        "fmax": _on_numbers(ops.fmax),
+        "fmin": _on_numbers(ops.fmin),
         "fmod.Tensor fmod.Scalar": ops.fmod,
         "remainder.Tensor remainder.Scalar": ops.mod,
         "hypot": ops.hypot,
@@ -213,6 +223,7 @@ _register(
         "bitwise_left_shift.Tensor": ops.left_shift,
         "bitwise_right_shift.Tensor": ops.right_shift,
         "gcd": ops.gcd,
+        "lcm": ops.lcm,
     },
 )
 _register(
@@ -223,8 +234,12 @@ _register(
         "atan2": ops.atan2,
         "copysign.Tensor copysign.Scalar": ops.copysign,
         "xlogy.Tensor": ops.xlogy,
+        "igamma": ops.igamma,
+        "igammac": ops.igammac,
+        "special_zeta special_zeta.self_scalar special_zeta.other_scalar": ops.zeta,
     },
 )
+_register(KINDS.COMPLEX_TO_FLOAT, 1, {"abs": ops.abs})
 _register(
     TO_BOOL,
     2,
@@ -260,6 +275,74 @@ def _pow(call: AtenCall, x: Operand, y: Operand) -> Entry:
     return cast(ops.pow(base, exponent), dtype)
 
 
+@imports(aten.polygamma.default)
+def _polygamma(call: AtenCall, n: int, x: Entry) -> Entry:
+    """Import a derivative of digamma; the 0th is digamma."""
+    (a,), dtype = promoted(call, TO_FLOAT, (x,), (call.args[1],))
+    if n == 0:
+        return cast(ops.digamma(a), dtype)
+    is_pole = ops.logical_and(ops.less_equal(a, 0), ops.equal(a, ops.floor(a)))
+    pole = math.inf if n % 2 else -math.inf
+    return cast(ops.where(is_pole, pole, ops.polygamma(a, n=n)), dtype)
+
+
+@imports(aten.angle.default)
+def _angle(call: AtenCall, x: Entry) -> Entry:
+    """Import the angle of numbers in the complex plane: 0 for positive ones, NaN for NaN."""
+    if x.dtype is not None and x.dtype.kind == "c":
+        return cast(ops.angle(x), call.dtype)
+    wide = cast(x, call.dtype)
+    angle = ops.where(ops.less(wide, 0), math.pi, ops.zeros_like(wide))
+    return ops.where(ops.is_nan(wide), wide, angle)
+
+
+@imports(aten.complex.default)
+def _complex(call: AtenCall, real: Entry, imaginary: Entry) -> Entry:
+    """Import complex numbers of two parts."""
+    part = dtype_of("float32" if call.dtype.name == "complex64" else "float64")
+    return ops.complex(cast(real, part), cast(imaginary, part))
+
+
+@imports(aten.polar.default)
+def _polar(call: AtenCall, length: Entry, angle: Entry) -> Entry:
+    """Import complex numbers of lengths and angles."""
+    return ops.complex(length * ops.cos(angle), length * ops.sin(angle))
+
+
+@imports(aten.view_as_complex.default)
+def _view_as_complex(call: AtenCall, x: Entry) -> Entry:
+    """Import pairs of numbers along the last axis as complex numbers."""
+    shape = known_shape(x)
+    real, imaginary = (
+        ops.slice(x, begin=[0] * (len(shape) - 1) + [k], size=(*shape[:-1], 1)) for k in (0, 1)
+    )
+    return ops.reshape(ops.complex(real, imaginary), call.shape)
+
+
+@imports(aten.view_as_real.default)
+def _view_as_real(call: AtenCall, x: Entry) -> Entry:
+    """Import complex numbers as pairs of numbers along a new last axis."""
+    return ops.stack(ops.real(x), ops.imag(x), axis=-1)
+
+
+@imports(aten._conj.default, aten._conj_physical.default, aten.conj_physical.default)
+def _conj(call: AtenCall, x: Entry) -> Entry:
+    """Import the conjugates of numbers; real ones are their own."""
+    return ops.conj(x) if x.dtype is not None and x.dtype.kind == "c" else x
+
+
+@imports(aten.real.default)
+def _real(call: AtenCall, x: Entry) -> Entry:
+    """Import the real parts of numbers."""
+    return cast(ops.real(x), call.dtype)
+
+
+@imports(aten.imag.default)
+def _imag(call: AtenCall, x: Entry) -> Entry:
+    """Import the imaginary parts of numbers."""
+    return cast(ops.imag(x), call.dtype)
+
+
 @imports(aten.div.Tensor_mode, aten.div.Scalar_mode)
 def _div_mode(call: AtenCall, x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Entry:
     """Import a division that is rounded down or toward 0."""
@@ -291,20 +374,21 @@ def _clamp(call: AtenCall, x: Entry, low: Any = None, high: Any = None) -> Entry
     entries, dtype = promoted(call, DEFAULT, (x, *(v for _, v in limits)), tuple(fakes))
     result = entries[0]
     for (kind, _), limit in zip(limits, entries[1:], strict=True):
-        result = (ops.maximum if kind == "min" else ops.minimum)(result, limit)
+        function = ops.maximum if kind == "min" else ops.minimum
+        result = _on_numbers(function)(result, limit)
     return cast(result, dtype)
 
 
 @imports(aten.clamp_min.default, aten.clamp_min.Tensor)
 def _clamp_min(call: AtenCall, x: Entry, low: Any) -> Entry:
     """Import a limit from below."""
-    return elementwise(DEFAULT, 2, ops.maximum, call, x, low)
+    return elementwise(DEFAULT, 2, _on_numbers(ops.maximum), call, x, low)
 
 
 @imports(aten.clamp_max.default, aten.clamp_max.Tensor)
 def _clamp_max(call: AtenCall, x: Entry, high: Any) -> Entry:
     """Import a limit from above."""
-    return elementwise(DEFAULT, 2, ops.minimum, call, x, high)
+    return elementwise(DEFAULT, 2, _on_numbers(ops.minimum), call, x, high)
 
 
 @imports(aten.gelu.default)
@@ -325,7 +409,8 @@ def _leaky_relu(call: AtenCall, x: Entry, slope: float = 0.01) -> Entry:
 def _hardtanh(call: AtenCall, x: Entry, low: float = -1, high: float = 1) -> Entry:
     """Import hardtanh."""
     (a,), dtype = promoted(call, DEFAULT, (x,), (call.args[0],))
-    return cast(ops.minimum(ops.maximum(a, low), high), dtype)
+    lowest, highest = (operand(limit, dtype_of(dtype_name(a))) for limit in (low, high))
+    return cast(ops.minimum(ops.maximum(a, lowest), highest), dtype)
 
 
 @imports(aten._to_copy.default, torch.ops.prims.convert_element_type.default)

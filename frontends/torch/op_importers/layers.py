@@ -7,8 +7,13 @@ from typing import Any
 
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import passkit_dtype
-from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.op_importers.registry import AtenCall, aten, axis_of, cast, imports
+from passkit.frontends.torch.op_importers.registry import (
+    AtenCall,
+    aten,
+    axis_of,
+    cast,
+    imports,
+)
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import DType, dtype_of
 
@@ -66,42 +71,3 @@ def _layer_norm(
         for v, part in zip((mean, scale), call.result[1:], strict=True)
     ]
     return [cast(result, call.dtype), *statistics]
-
-
-@imports(aten.max_pool2d_with_indices.default)
-def _max_pool(
-    call: AtenCall,
-    x: Entry,
-    window: Sequence[int],
-    strides: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilations: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> list[Entry]:
-    """Import the largest element under each window; its position is not supported."""
-    raise UnsupportedNodeError("positions of the largest elements under windows")
-
-
-@imports(aten.avg_pool2d.default)
-def _avg_pool(
-    call: AtenCall,
-    x: Entry,
-    window: Sequence[int],
-    strides: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor: int | None = None,
-) -> Entry:
-    """Import the mean under each window."""
-    if ceil_mode or divisor is not None or len(known_shape(x)) != 4:
-        raise UnsupportedNodeError("a mean under windows with ceil_mode or a divisor of its own")
-    pair = [tuple(n) * 2 if len(n) == 1 else tuple(n) for n in (window, strides or window, padding)]
-    result = ops.avg_pool2d(
-        ops.transpose(x, axes=(0, 2, 3, 1)),
-        window=pair[0],
-        strides=pair[1],
-        padding=tuple((n, n) for n in pair[2]),
-        count_include_pad=count_include_pad,
-    )
-    return ops.transpose(result, axes=(0, 3, 1, 2))

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import torch
+
 import passkit.ops as ops
-from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.registry import (
     AtenCall,
     aten,
     axes_of,
     axis_of,
     cast,
+    constant,
     imports,
     plain_extents,
 )
 from passkit.frontends.torch.symbols import extent_of
 from passkit.graph.node import Entry, known_shape
+from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent
 
 
@@ -44,12 +49,11 @@ def _reshape(call: AtenCall, x: Entry, *args: Any, **kwargs: Any) -> Entry:
     aten.clone.default,
     aten.lift_fresh_copy.default,
     aten.contiguous.default,
-    aten._conj.default,
     aten.resolve_conj.default,
     aten.resolve_neg.default,
 )
 def _identity(call: AtenCall, x: Entry, **kwargs: Any) -> Entry:
-    """Import an operator that keeps all elements of a real tensor."""
+    """Import an operator that keeps all elements."""
     return x
 
 
@@ -175,6 +179,24 @@ def _constant_pad(call: AtenCall, x: Entry, widths: Sequence[int], value: Any = 
     return ops.pad_with(x, pad_width=pairs, value=value)
 
 
+@imports(
+    aten.replication_pad1d_backward.default,
+    aten.replication_pad2d_backward.default,
+    aten.replication_pad3d_backward.default,
+)
+def _replication_pad_backward(call: AtenCall, dy: Entry, x: Entry, widths: Sequence[int]) -> Entry:
+    """Import the gradient of padding by the elements at the borders, which get its sum."""
+    rank = len(known_shape(x))
+    for k in range(len(widths) // 2):
+        axis = rank - 1 - k
+        length, count = plain_extents((known_shape(x)[axis], known_shape(dy)[axis]))
+        numbers = np.clip(np.arange(count) - int(widths[2 * k]), 0, length - 1)
+        shape = tuple(length if j == axis else n for j, n in enumerate(known_shape(dy)))
+        zeros = ops.full(shape, 0, call.dtype.name)
+        dy = ops.index_add(zeros, constant(numbers, dtype_of("int64")), dy, axis=axis)
+    return dy
+
+
 @imports(aten.flip.default)
 def _flip(call: AtenCall, x: Entry, axes: Sequence[int]) -> Entry:
     """Import a reversal of axes."""
@@ -240,17 +262,13 @@ def _slice_scatter(
 
 
 @imports(aten.select_scatter.default)
-def _select_scatter(
-    call: AtenCall, x: Entry, source: Entry, axis: int, position: Extent
-) -> Entry:
+def _select_scatter(call: AtenCall, x: Entry, source: Entry, axis: int, position: Extent) -> Entry:
     """Import a tensor with the element of an axis replaced."""
     shape, axis = known_shape(x), axis_of(axis, x)
     begin: list[Any] = [0] * len(shape)
     begin[axis] = _begin(position, shape[axis])
     size = tuple(1 if k == axis else n for k, n in enumerate(shape))
-    return ops.slice_assign(
-        x, ops.reshape(cast(source, call.dtype), size), begin=begin, size=size
-    )
+    return ops.slice_assign(x, ops.reshape(cast(source, call.dtype), size), begin=begin, size=size)
 
 
 @imports(aten.as_strided.default)
@@ -261,9 +279,173 @@ def _as_strided(
     strides: Sequence[int],
     offset: int | None = None,
 ) -> Entry:
-    """Import a view by strides where it is a change of shape."""
+    """Import a view by strides: a change of shape, or a gather from the memory of the tensor."""
     fake = call.args[0]
-    is_same = call.first.is_contiguous() and fake.is_contiguous() and not offset
-    if not is_same or call.first.numel() != fake.numel():
-        raise UnsupportedNodeError(f"strides {tuple(strides)} of {tuple(shape)}")
-    return ops.reshape(x, call.shape)
+    if 0 in call.shape:
+        return ops.full(call.shape, 0, call.dtype.name)
+    memory = _in_order_of_memory(x, fake)
+    is_whole = not offset and call.first.numel() == fake.numel()
+    if is_whole and _are_contiguous(plain_extents(call.shape), plain_extents(strides)):
+        return ops.reshape(memory, call.shape)
+    positions = _strided_positions(fake, call.shape, strides, offset)
+    return ops.gather(ops.reshape(memory, (-1,)), positions, axis=0)
+
+
+def _are_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Return whether strides are those of a tensor in row-major order."""
+    count = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != count:
+            return False
+        count *= extent
+    return True
+
+
+def _in_order_of_memory(x: Entry, fake: torch.Tensor) -> Entry:
+    """Return a tensor with its axes in the order in which they lie in memory.
+
+    Raises: UnsupportedNodeError for a tensor that has gaps, whose memory is not known.
+    """
+    shape, strides = plain_extents(fake.shape), plain_extents(fake.stride())
+    order = sorted(range(len(shape)), key=lambda k: (-strides[k], k))
+    count = 1
+    for k in reversed(order):
+        if shape[k] != 1 and strides[k] != count:
+            unsupported(f"strides of a tensor with the strides {strides}")
+        count *= shape[k]
+    if fake.storage_offset() != 0:
+        unsupported("strides of a tensor that is a part of another")
+    return ops.transpose(x, axes=tuple(order)) if order != sorted(order) else x
+
+
+def _strided_positions(
+    fake: torch.Tensor, shape: Sequence[Extent], strides: Sequence[int], offset: int | None
+) -> Entry:
+    """Return the positions of elements in memory, in the shape of a view.
+
+    Raises: UnsupportedNodeError for elements outside of the tensor, and for symbolic sizes.
+    """
+    extents, steps = plain_extents(shape), plain_extents(strides)
+    start = int(offset or 0)
+    last = start + sum((n - 1) * step for n, step in zip(extents, steps, strict=True))
+    if last >= int(fake.numel()):
+        unsupported("strides to elements outside of the tensor")
+    positions = ops.full(extents, start, "int64")
+    for k, (n, step) in enumerate(zip(extents, steps, strict=True)):
+        along = ops.cast(ops.range(0, n), "int64") * step
+        axes = tuple(n if j == k else 1 for j in range(len(extents)))
+        positions = positions + ops.reshape(along, axes)
+    return positions
+
+
+@imports(aten.as_strided_scatter.default)
+def _as_strided_scatter(
+    call: AtenCall,
+    x: Entry,
+    source: Entry,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int | None = None,
+) -> Entry:
+    """Import a tensor with the elements of a view by strides replaced."""
+    fake = call.args[0]
+    if 0 in known_shape(source):
+        return x
+    if not fake.is_contiguous() or fake.storage_offset() != 0:
+        unsupported("strides of a tensor that is not contiguous")
+    positions = _strided_positions(fake, known_shape(source), strides, offset)
+    flat = ops.reshape(x, (-1,))
+    points, values = ops.reshape(positions, (-1, 1)), ops.reshape(source, (-1,))
+    return ops.reshape(ops.tensor_scatter_nd_update(flat, points, values), call.shape)
+
+
+@imports(aten.diagonal_scatter.default)
+def _diagonal_scatter(
+    call: AtenCall, x: Entry, source: Entry, offset: int = 0, first: int = 0, second: int = 1
+) -> Entry:
+    """Import a tensor with the diagonal of two axes replaced."""
+    shape = known_shape(x)
+    rows, columns = axis_of(first, x), axis_of(second, x)
+    rest = tuple(k for k in range(len(shape)) if k not in (rows, columns))
+    order = (*rest, rows, columns)
+    moved = ops.transpose(x, axes=order)
+    n, m = plain_extents((shape[rows], shape[columns]))
+    down = np.arange(n)[:, None]
+    across = np.arange(m)[None, :]
+    on_diagonal = constant(across - down == offset, dtype_of("bool"))
+    count = known_shape(source)[-1]
+    if count == 0:
+        return x
+    number = np.clip(np.minimum(down, across), 0, int(count) - 1) + 0 * across
+    values = ops.gather(source, constant(number, dtype_of("int64")), axis=len(rest))
+    result = ops.where(on_diagonal, values, moved)
+    return ops.transpose(result, axes=tuple(order.index(k) for k in range(len(order))))
+
+
+@imports(aten.unfold.default)
+def _unfold(call: AtenCall, x: Entry, axis: int, size: int, step: int) -> Entry:
+    """Import slices of an axis at equal distances, whose elements become the last axis."""
+    if 0 in call.shape:
+        return ops.full(call.shape, 0, call.dtype.name)
+    if not known_shape(x):
+        return ops.reshape(x, call.shape)
+    axis = axis_of(axis, x)
+    (count,) = plain_extents([call.shape[axis]])
+    positions = np.arange(count)[:, None] * step + np.arange(size)
+    gathered = ops.gather(x, constant(positions, dtype_of("int64")), axis=axis)
+    return ops.moveaxis(gathered, source=axis + 1, destination=-1)
+
+
+@imports(aten.resize.default)
+def _resize(call: AtenCall, x: Entry, shape: Sequence[int], **kwargs: Any) -> Entry:
+    """Import the first elements of a tensor in another shape; those beyond it are 0."""
+    (count,), (length,) = (plain_extents([int(v.numel())]) for v in (call.first, call.args[0]))
+    flat = ops.reshape(x, (-1,))
+    return ops.reshape(ops.pad_with(flat, pad_width=[(0, count - length)]), call.shape)
+
+
+@imports(aten.view.dtype)
+def _view_dtype(call: AtenCall, x: Entry, dtype: Any) -> Entry:
+    """Import the bits of elements as another dtype of the same size."""
+    return x if x.dtype is call.dtype else ops.bitcast(x, dtype=call.dtype.name)
+
+
+COPIES = {
+    aten.alias_copy.default: aten.alias.default,
+    aten.as_strided_copy.default: aten.as_strided.default,
+    aten.detach_copy.default: aten.detach.default,
+    aten.diagonal_copy.default: aten.diagonal.default,
+    aten.expand_copy.default: aten.expand.default,
+    aten.narrow_copy.default: aten.narrow.default,
+    aten.permute_copy.default: aten.permute.default,
+    aten.select_copy.int: aten.select.int,
+    aten.slice_copy.Tensor: aten.slice.Tensor,
+    aten.split_copy.Tensor: aten.split.Tensor,
+    aten.split_with_sizes_copy.default: aten.split_with_sizes.default,
+    aten.squeeze_copy.default: aten.squeeze.default,
+    aten.squeeze_copy.dim: aten.squeeze.dim,
+    aten.squeeze_copy.dims: aten.squeeze.dims,
+    aten.t_copy.default: aten.t.default,
+    aten.transpose_copy.int: aten.transpose.int,
+    aten.unbind_copy.int: aten.unbind.int,
+    aten.unfold_copy.default: aten.unfold.default,
+    aten.unsqueeze_copy.default: aten.unsqueeze.default,
+    aten.view_as_complex_copy.default: aten.view_as_complex.default,
+    aten.view_as_real_copy.default: aten.view_as_real.default,
+    aten.view_copy.default: aten.view.default,
+    aten.view_copy.dtype: aten.view.dtype,
+}
+"""Operators that copy what others view; they have the same importers."""
+
+
+@imports(aten.narrow.default)
+def _narrow(call: AtenCall, x: Entry, axis: int, start: Extent, length: Extent) -> Entry:
+    """Import a part of an axis that begins at a position."""
+    return ops.slice(x, begin=_begins(x, axis, start), size=call.shape)
+
+
+def _begins(x: Entry, axis: int, start: Extent) -> list[Any]:
+    """Return where a part begins along all axes, for a start along one of them."""
+    begin: list[Any] = [0] * len(known_shape(x))
+    begin[axis_of(axis, x)] = _begin(start, known_shape(x)[axis_of(axis, x)])
+    return begin

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import passkit.ops as ops
-from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.registry import (
     AtenCall,
     aten,
@@ -17,35 +17,54 @@ from passkit.frontends.torch.op_importers.registry import (
 from passkit.graph.node import Entry, known_shape
 
 
+def _product(a: Entry, b: Entry) -> Entry:
+    """Return a product of matrices; of complex ones by their parts.
+
+    Raises: UnsupportedNodeError for bools.
+    """
+    kind = a.dtype.kind if a.dtype is not None else ""
+    if kind == "b":
+        unsupported("a product of bools")
+    if kind != "c":
+        return ops.matmul(a, b)
+    (x, u), (y, v) = ((ops.real(z), ops.imag(z)) for z in (a, b))
+    real = ops.matmul(x, y) - ops.matmul(u, v)
+    return ops.complex(real, ops.matmul(x, v) + ops.matmul(u, y))
+
+
 @imports(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def _matmul(call: AtenCall, a: Entry, b: Entry) -> Entry:
     """Import a product of matrices, or of batches of them."""
-    if call.dtype.kind == "b":
-        raise UnsupportedNodeError("a product of bools")
-    return ops.reshape(ops.matmul(a, b), call.shape)
+    return ops.reshape(_product(a, b), call.shape)
 
 
 @imports(aten.mv.default)
 def _mv(call: AtenCall, a: Entry, b: Entry) -> Entry:
     """Import a product of a matrix and a vector."""
-    return ops.reshape(ops.matmul(a, ops.expand_dims(b, axis=-1)), call.shape)
+    return ops.reshape(_product(a, ops.expand_dims(b, axis=-1)), call.shape)
 
 
 @imports(aten.dot.default, aten.vdot.default)
 def _dot(call: AtenCall, a: Entry, b: Entry) -> Entry:
-    """Import a product of two vectors."""
-    return ops.reshape(ops.matmul(ops.expand_dims(a, axis=0), ops.expand_dims(b, axis=-1)), ())
+    """Import a product of two vectors; vdot conjugates the first."""
+    if call.function is aten.vdot.default and call.dtype.kind == "c":
+        a = ops.conj(a)
+    return ops.reshape(_product(ops.expand_dims(a, axis=0), ops.expand_dims(b, axis=-1)), ())
 
 
 @imports(aten.addmm.default, aten.baddbmm.default)
-def _addmm(
-    call: AtenCall, c: Entry, a: Entry, b: Entry, *, beta: Any = 1, alpha: Any = 1
-) -> Entry:
+def _addmm(call: AtenCall, c: Entry, a: Entry, b: Entry, *, beta: Any = 1, alpha: Any = 1) -> Entry:
     """Import ``beta * c + alpha * a @ b``; with a beta of 0 NaN of ``c`` does not count."""
-    product = ops.matmul(a, b)
+    return _scaled_sum(call, c, _product(a, b), beta, alpha)
+
+
+def _scaled_sum(call: AtenCall, c: Entry, product: Entry, beta: Any, alpha: Any) -> Entry:
+    """Return ``beta * c + alpha * product``, whose factors are whole for integers."""
+    if not (call.dtype.is_float or call.dtype.kind == "c"):
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
-        return product
+        return ops.broadcast_to(product, call.shape)
     return product + (c if beta == 1 else c * beta)
 
 
@@ -63,23 +82,71 @@ def _convolution(
     groups: int,
 ) -> Entry:
     """Import a convolution of images with channels first."""
-    rank = len(known_shape(x)) - 2
-    if is_transposed or rank not in (1, 2, 3) or len(known_shape(x)) != len(call.shape):
-        raise UnsupportedNodeError("a transposed convolution, or one of another rank than 1 to 3")
-    strides, dilations = (_for_each_axis(n, rank) for n in (strides, dilations))
-    widths = tuple((n, n) for n in _for_each_axis(padding, rank))
+    rank = len(call.shape) - 2
+    if rank not in (1, 2, 3):
+        unsupported(f"a convolution over {rank} axes")
+    options = _convolution_options(strides, padding, dilations, groups, rank)
     spatial = tuple(range(2, rank + 2))
-    result = ops.convolution(
-        ops.transpose(x, axes=(0, *spatial, 1)),
-        ops.transpose(filters, axes=(*spatial, 1, 0)),
-        strides=strides,
-        padding=widths,
-        dilations=dilations,
-        groups=groups,
-    )
+    if len(known_shape(x)) < len(call.shape):
+        x = ops.expand_dims(x, axis=0)
+    last = ops.transpose(x, axes=(0, *spatial, 1))
+    turned = ops.transpose(filters, axes=(*spatial, 1, 0))
+    if is_transposed and any(output_padding):
+        result = _transposed_with_padding(turned, last, call.shape[2:], options)
+    elif is_transposed:
+        size = [call.shape[k] for k in spatial]
+        result = ops.convolution_backprop_input(turned, last, size=size, **options)
+    else:
+        result = ops.convolution(last, turned, **options)
     if bias is not None:
         result = result + bias
     return cast(ops.transpose(result, axes=(0, rank + 1, *range(1, rank + 1))), call.dtype)
+
+
+def _whole_size(filters: Entry, x: Entry, options: dict[str, Any]) -> list[int]:
+    """Return the size of the result of a transposed convolution without padding."""
+    counts = plain_extents(known_shape(x)[1:-1])
+    windows = plain_extents(known_shape(filters)[: len(counts)])
+    return [
+        (n - 1) * stride + dilation * (window - 1) + 1
+        for n, stride, dilation, window in zip(
+            counts, options["strides"], options["dilations"], windows, strict=True
+        )
+    ]
+
+
+def _transposed_with_padding(
+    filters: Entry, x: Entry, size: Sequence[Any], options: dict[str, Any]
+) -> Entry:
+    """Return a transposed convolution whose result gets its size from the padding of the output.
+
+    The result without padding is cut in front; behind it is cut or filled with zeros.
+    """
+    rank = len(size)
+    whole = _whole_size(filters, x, options)
+    own = {**options, "padding": ((0, 0),) * rank}
+    result = ops.convolution_backprop_input(filters, x, size=whole, **own)
+    widths = [
+        (-front, n - (full - front))
+        for n, full, (front, _) in zip(plain_extents(size), whole, options["padding"], strict=True)
+    ]
+    return ops.pad_with(result, pad_width=[(0, 0), *widths, (0, 0)], value=0)
+
+
+def _convolution_options(
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilations: Sequence[int],
+    groups: int,
+    rank: int,
+) -> dict[str, Any]:
+    """Return the parameters of a convolution over ``rank`` axes."""
+    return {
+        "strides": _for_each_axis(strides, rank),
+        "padding": tuple((n, n) for n in _for_each_axis(padding, rank)),
+        "dilations": _for_each_axis(dilations, rank),
+        "groups": groups,
+    }
 
 
 def _for_each_axis(values: Sequence[int], rank: int) -> tuple[int, ...]:
@@ -105,29 +172,48 @@ def _convolution_backward(
 ) -> list[Entry | None]:
     """Import the gradients of a convolution by its input, filters and bias."""
     rank = len(known_shape(x)) - 2
-    if is_transposed or rank not in (1, 2, 3):
-        raise UnsupportedNodeError("a transposed convolution, or one of another rank than 1 to 3")
+    if rank not in (1, 2, 3):
+        unsupported(f"a convolution over {rank} axes")
     spatial, back = tuple(range(2, rank + 2)), (0, rank + 1, *range(1, rank + 1))
-    options: dict[str, Any] = {
-        "strides": _for_each_axis(strides, rank),
-        "padding": tuple((n, n) for n in _for_each_axis(padding, rank)),
-        "dilations": _for_each_axis(dilations, rank),
-        "groups": groups,
-    }
-    last = ops.transpose(dy, axes=(0, *spatial, 1))
+    options = _convolution_options(strides, padding, dilations, groups, rank)
     of_x: Entry | None = None
     of_filters: Entry | None = None
     of_bias: Entry | None = None
+    last_dy, last_x = (ops.transpose(v, axes=(0, *spatial, 1)) for v in (dy, x))
+    turned = ops.transpose(filters, axes=(*spatial, 1, 0))
+    if is_transposed and any(output_padding):
+        whole = _whole_size(turned, last_x, options)
+        size = plain_extents(known_shape(last_dy)[1:-1])
+        widths = [
+            (front, full - front - n)
+            for n, full, (front, _) in zip(size, whole, options["padding"], strict=True)
+        ]
+        last_dy = ops.pad_with(last_dy, pad_width=[(0, 0), *widths, (0, 0)], value=0)
+        options = {**options, "padding": ((0, 0),) * rank}
     if needed[0]:
-        turned = ops.transpose(filters, axes=(*spatial, 1, 0))
-        size = [known_shape(x)[k] for k in spatial]
-        of_x = ops.convolution_backprop_input(turned, last, size=size, **options)
+        if is_transposed:
+            of_x = ops.convolution(last_dy, turned, **options)
+        else:
+            image_size = [known_shape(x)[k] for k in spatial]
+            of_x = ops.convolution_backprop_input(turned, last_dy, size=image_size, **options)
         of_x = ops.transpose(of_x, axes=back)
     if needed[1]:
         window = plain_extents([known_shape(filters)[k] for k in spatial])
-        turned = ops.transpose(x, axes=(0, *spatial, 1))
-        of_filters = ops.convolution_backprop_filter(turned, last, window=window, **options)
+        image, result = (last_dy, last_x) if is_transposed else (last_x, last_dy)
+        of_filters = ops.convolution_backprop_filter(image, result, window=window, **options)
         of_filters = ops.transpose(of_filters, axes=(rank + 1, rank, *range(rank)))
     if needed[2]:
         of_bias = ops.reduce_sum(dy, axis=(0, *spatial))
     return [of_x, of_filters, of_bias]
+
+
+@imports(aten.addbmm.default)
+def _addbmm(
+    call: AtenCall, c: Entry, a: Entry, b: Entry, *, beta: Any = 1, alpha: Any = 1
+) -> Entry:
+    """Import ``beta * c`` plus alpha times a sum of products, which is one of longer rows."""
+    rows = ops.transpose(a, axes=(1, 0, 2))
+    shape_a, shape_b = known_shape(rows), known_shape(b)
+    long_rows = ops.reshape(rows, (shape_a[0], shape_a[1] * shape_a[2]))
+    product = ops.matmul(long_rows, ops.reshape(b, (shape_b[0] * shape_b[1], shape_b[2])))
+    return _scaled_sum(call, c, product, beta, alpha)

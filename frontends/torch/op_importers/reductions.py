@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import passkit.ops as ops
+from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.movement import call_of_part
 from passkit.frontends.torch.op_importers.registry import (
     IMPORTERS,
@@ -14,6 +16,7 @@ from passkit.frontends.torch.op_importers.registry import (
     axes_of,
     axis_of,
     cast,
+    constant,
     dtype_name,
     imports,
 )
@@ -23,7 +26,7 @@ from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import numel
 
 
-def _accumulated(dtype: DType) -> DType:
+def accumulated(dtype: DType) -> DType:
     """Return the dtype that sums of elements of a dtype are computed in."""
     return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
@@ -43,8 +46,11 @@ def _sum_like(function: Callable[..., Entry]) -> Callable[..., Entry]:
     def importer(
         call: AtenCall, x: Entry, axes: Any = None, keepdims: bool = False, *, dtype: Any = None
     ) -> Entry:
-        wide = _accumulated(call.dtype)
-        return cast(reduced(function, cast(x, wide), axes, keepdims, call), call.dtype)
+        wide = cast(x, accumulated(call.dtype))
+        if call.dtype.kind == "c" and function is not ops.reduce_prod:
+            parts = (ops.real(wide), ops.imag(wide))
+            return ops.complex(*(reduced(function, v, axes, keepdims, call) for v in parts))
+        return cast(reduced(function, wide, axes, keepdims, call), call.dtype)
 
     return importer
 
@@ -141,7 +147,7 @@ def _scan(function: Callable[..., Entry]) -> Callable[..., Entry]:
     """Return the importer of a scan along an axis; a scalar is its own."""
 
     def importer(call: AtenCall, x: Entry, axis: int, *, dtype: Any = None) -> Entry:
-        wide = _accumulated(call.dtype)
+        wide = accumulated(call.dtype)
         if not known_shape(x):
             return cast(x, call.dtype)
         return cast(function(cast(x, wide), axis=axis_of(axis, x)), call.dtype)
@@ -181,7 +187,7 @@ def _var(
 ) -> Entry:
     """Import the sum of squared distances from the mean, divided by a corrected count."""
     correction = 1 if correction is None else correction
-    wide = cast(x, _accumulated(call.dtype))
+    wide = cast(x, accumulated(call.dtype))
     own = axes_of(axes, x)
     if not known_shape(x):
         wide, own = ops.reshape(wide, (1,)), (0,)
@@ -216,22 +222,161 @@ def _vector_norm(
     *,
     dtype: Any = None,
 ) -> Entry:
-    """Import the norms of vectors of order 1, 2 and infinity, and others by powers."""
-    wide = ops.abs(cast(x, _accumulated(call.dtype)))
+    """Import the norms of vectors."""
+    part = dtype_of("float64") if call.dtype.name == "float64" else dtype_of("float32")
+    wide = x if x.dtype is not None and x.dtype.kind == "c" else cast(x, part)
+    if not known_shape(x):
+        wide, axes = ops.reshape(wide, (1,)), (0,)
+    if 0 in known_shape(x) and math.isinf(order):
+        unsupported("the largest of no elements")
+    result = vector_norm(wide, order, axes_of(axes, wide), keepdims)
+    return cast(ops.reshape(result, call.shape), call.dtype)
+
+
+def vector_norm(x: Entry, order: float, axes: tuple[int, ...], keepdims: bool) -> Entry:
+    """Return the norms of vectors of an order along axes: sums of powers, or extremes."""
+    magnitude = ops.abs(x)
     if order == float("inf"):
-        result = reduced(ops.reduce_max, wide, axes, keepdims, call)
-    elif order == float("-inf"):
-        result = reduced(ops.reduce_min, wide, axes, keepdims, call)
-    elif order == 0:
-        counted = ops.cast(ops.not_equal(wide, 0), dtype_name(wide))
-        result = reduced(ops.reduce_sum, counted, axes, keepdims, call)
+        return ops.reduce_max(magnitude, axis=axes, keepdims=keepdims)
+    if order == float("-inf"):
+        return ops.reduce_min(magnitude, axis=axes, keepdims=keepdims)
+    if order == 0:
+        powers = ops.cast(ops.not_equal(magnitude, 0), dtype_name(magnitude))
     elif order == 1:
-        result = reduced(ops.reduce_sum, wide, axes, keepdims, call)
+        powers = magnitude
     elif order == 2:
-        result = ops.sqrt(reduced(ops.reduce_sum, wide * wide, axes, keepdims, call))
+        powers = magnitude * magnitude
     else:
-        powers = reduced(ops.reduce_sum, ops.pow(wide, order), axes, keepdims, call)
-        result = ops.pow(powers, 1 / order)
-    return cast(result, call.dtype)
+        powers = ops.pow(magnitude, order)
+    total = ops.reduce_sum(powers, axis=axes, keepdims=keepdims)
+    if order in (0, 1):
+        return total
+    return ops.sqrt(total) if order == 2 else ops.pow(total, 1 / order)
 
 
+def _running_extremum(
+    function: Callable[..., Entry], is_reached: Callable[..., Entry]
+) -> Callable[..., list[Entry]]:
+    """Return the importer of cummax or cummin, whose positions are those of the last equal ones."""
+
+    def importer(call: AtenCall, x: Entry, axis: int) -> list[Entry]:
+        if not known_shape(x) or 0 in known_shape(x):
+            return [x, ops.full(known_shape(x), 0, "int64")]
+        axis = axis_of(axis, x)
+        numbers = cast(x, dtype_of("uint8")) if dtype_name(x) == "bool" else x
+        values = function(numbers, axis=axis)
+        is_new = ops.logical_or(is_reached(numbers, values), ops.not_equal(numbers, numbers))
+        length = known_shape(x)[axis]
+        shape = tuple(length if k == axis else 1 for k in range(len(known_shape(x))))
+        along = ops.reshape(ops.cast(ops.range(0, length), "int64"), shape)
+        positions = ops.cummax(ops.where(is_new, along, 0), axis=axis)
+        return [cast(values, call.dtype), positions]
+
+    return importer
+
+
+IMPORTERS[aten.cummax.default] = _running_extremum(ops.cummax, ops.greater_equal)
+IMPORTERS[aten.cummin.default] = _running_extremum(ops.cummin, ops.less_equal)
+
+
+@imports(aten.kthvalue.default)
+def _kthvalue(
+    call: AtenCall, x: Entry, k: int, axis: int = -1, keepdims: bool = False
+) -> list[Entry]:
+    """Import the k-th smallest element along an axis, and its position."""
+    return _of_order(call, x, k - 1, axis, keepdims)
+
+
+def _of_order(call: AtenCall, x: Entry, rank: Any, axis: int, keepdims: bool) -> list[Entry]:
+    """Return the elements of a rank in the order of an axis, and their positions."""
+    if not known_shape(x):
+        return [x, ops.full((), 0, "int64")]
+    if 0 in known_shape(x):
+        unsupported("an order of no elements")
+    axis = axis_of(axis, x)
+    order = ops.cast(ops.argsort(x, axis=axis), "int64")
+    shape = tuple(1 if j == axis else n for j, n in enumerate(known_shape(x)))
+    ranks = rank if isinstance(rank, Entry) else ops.full(shape, rank, "int64")
+    positions = ops.take_along_axis(order, ops.broadcast_to(ranks, shape), axis=axis)
+    values = ops.take_along_axis(x, positions, axis=axis)
+    return [ops.reshape(v, call.shape) for v in (values, positions)]
+
+
+def _median(skips_nan: bool) -> Callable[..., list[Entry]]:
+    """Return the importer of the lower of the middle elements along an axis.
+
+    NaN, of which the first is taken, is larger than all numbers, unless it is skipped.
+    """
+
+    def importer(call: AtenCall, x: Entry, axis: int = -1, keepdims: bool = False) -> list[Entry]:
+        if not known_shape(x):
+            return [x, ops.full((), 0, "int64")]
+        axis = axis_of(axis, x)
+        length = known_shape(x)[axis]
+        if not isinstance(length, int) or length == 0:
+            unsupported("the median of no elements, or of symbolic sizes")
+        is_nan = ops.cast(ops.not_equal(x, x), "int64")
+        nans = ops.reduce_sum(is_nan, axis=axis, keepdims=True)
+        if skips_nan:
+            rank = ops.floor_div(ops.maximum(length - nans - 1, 0), 2)
+        else:
+            rank = ops.where(ops.greater(nans, 0), length - nans, (length - 1) // 2)
+        return _of_order(call, x, rank, axis, keepdims)
+
+    return importer
+
+
+IMPORTERS[aten.median.dim] = _median(False)
+IMPORTERS[aten.nanmedian.dim] = _median(True)
+
+
+@imports(aten.median.default, aten.nanmedian.default)
+def _median_of_all(call: AtenCall, x: Entry) -> Entry:
+    """Import the lower of the middle elements of a tensor."""
+    skips_nan = call.function is aten.nanmedian.default
+    return _median(skips_nan)(call, ops.reshape(x, (-1,)), 0)[0]
+
+
+@imports(aten.mode.default)
+def _mode(call: AtenCall, x: Entry, axis: int = -1, keepdims: bool = False) -> list[Entry]:
+    """Import the smallest of the most frequent elements along an axis, and its last position."""
+    if not known_shape(x):
+        return [x, ops.full((), 0, "int64")]
+    if 0 in known_shape(x):
+        unsupported("the mode of no elements")
+    axis = axis_of(axis, x)
+    numbers = cast(x, dtype_of("uint8")) if dtype_name(x) == "bool" else x
+    rows, columns = ops.expand_dims(numbers, axis=axis), ops.expand_dims(numbers, axis=axis + 1)
+    counts = ops.reduce_sum(ops.cast(ops.equal(rows, columns), "int64"), axis=axis + 1)
+    is_most = ops.equal(counts, ops.reduce_max(counts, axis=axis, keepdims=True))
+    largest = ops.reduce_max(numbers, axis=axis, keepdims=True)
+    value = ops.reduce_min(ops.where(is_most, numbers, largest), axis=axis, keepdims=True)
+    length = known_shape(x)[axis]
+    shape = tuple(length if k == axis else 1 for k in range(len(known_shape(x))))
+    along = ops.reshape(ops.cast(ops.range(0, length), "int64"), shape)
+    position = ops.reduce_max(ops.where(ops.equal(numbers, value), along, 0), axis=axis)
+    return [
+        cast(ops.reshape(value, call.shape), call.dtype),
+        ops.reshape(position, call.shape),
+    ]
+
+
+@imports(aten.histc.default)
+def _histc(call: AtenCall, x: Entry, bins: int = 100, low: Any = 0, high: Any = 0) -> Entry:
+    """Import the number of elements in each of equal intervals; the last one has its end, too."""
+    if 0 in known_shape(x):
+        return ops.full(call.shape, 0, call.dtype.name)
+    flat = ops.reshape(x, (-1,))
+    first, last = (constant(v, call.dtype) for v in (low, high))
+    if low == high:
+        first, last = ops.reduce_min(flat), ops.reduce_max(flat)
+        are_equal = ops.equal(first, last)
+        first, last = ops.where(are_equal, first - 1, first), ops.where(are_equal, last + 1, last)
+    inside = ops.logical_and(ops.greater_equal(flat, first), ops.less_equal(flat, last))
+    if call.dtype.is_float:
+        scaled = ops.floor((flat - first) * bins / (last - first))
+    else:
+        scaled = ops.floor_div((flat - first) * bins, last - first)
+    number = ops.cast(ops.where(inside, scaled, -1), "int64")
+    number = ops.minimum(number, bins - 1)
+    return cast(ops.bincount(number, length=bins), call.dtype)

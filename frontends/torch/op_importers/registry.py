@@ -11,11 +11,11 @@ from attrs import frozen
 
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import passkit_dtype
-from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.symbols import extent_of
 from passkit.graph.node import Entry, known_shape
 from passkit.graph.op import get_op
-from passkit.values.dtype import DType
+from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size
 
 Importer = Callable[..., Any]
@@ -37,12 +37,23 @@ class AtenCall:
         args: its positional arguments, with fake tensors and symbolic integers.
         kwargs: its keyword arguments, likewise.
         result: the fake tensor of its result, or a sequence of them.
+        used: the positions of results that the program reads; None if it may read all.
     """
 
     function: Any
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
     result: Any
+    used: frozenset[int] | None = None
+
+    def reads_only(self, positions: Sequence[int]) -> bool:
+        """Return whether the program reads no results but those at these positions."""
+        return self.used is not None and self.used <= set(positions)
+
+    @property
+    def results(self) -> list[torch.Tensor]:
+        """Return the fake tensors of all results."""
+        return [self.result] if isinstance(self.result, torch.Tensor) else list(self.result)
 
     @property
     def first(self) -> torch.Tensor:
@@ -86,10 +97,18 @@ def dtype_name(x: Entry) -> str:
 def cast(x: Entry, dtype: DType) -> Entry:
     """Return an entry converted to a dtype, itself if it has that one.
 
-    Conversion to bool tests for 0, as in PyTorch.
+    Conversion to bool tests for 0, as in PyTorch. Of complex numbers a real dtype keeps the real
+    part; real numbers become complex ones with the imaginary part 0.
     """
     if x.dtype is dtype:
         return x
+    is_complex = x.dtype is not None and x.dtype.kind == "c"
+    if dtype.kind == "c":
+        part = dtype_of("float32" if dtype.name == "complex64" else "float64")
+        real = cast(x, part)
+        return ops.complex(real, cast(ops.imag(x), part) if is_complex else ops.zeros_like(real))
+    if is_complex and dtype.name != "bool":
+        return cast(ops.real(x), dtype)
     return ops.not_equal(x, 0) if dtype.name == "bool" else ops.cast(x, dtype)
 
 
@@ -115,5 +134,5 @@ def plain_extents(shape: Sequence[Extent]) -> tuple[int, ...]:
     Raises: UnsupportedNodeError if one is symbolic.
     """
     if any(isinstance(n, Size) for n in shape):
-        raise UnsupportedNodeError(f"the shape {tuple(shape)} has symbolic sizes")
+        unsupported(f"the shape {tuple(shape)} has symbolic sizes")
     return tuple(int(n) for n in shape)
