@@ -244,6 +244,8 @@ class _GraphImporter:
         call = AtenCall(node.target, fakes[0], fakes[1], fake, _used(node))
         importer = IMPORTERS.get(node.target)
         reason = "passkit has no importer for it"
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            reason = "its random numbers are those of PyTorch's generator"
         if importer is not None:
             try:
                 return self._checked(call, importer(call, *args, **kwargs))
