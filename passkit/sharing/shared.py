@@ -249,9 +249,12 @@ def same_row_value(node: Node, space: Space) -> Entry | None:
         return None
     shape, extents = known_shape(node.entries[0]), space.extents
     found = reads_of(node, space.index(Role.ROW, shape), extents)
-    if not found.plain or is_free(node.inputs[0].node):
+    if not found.plain:
         return None
-    (_, index), source = found.at[0], node.inputs[0]
+    number, index = found.at[0]
+    source = node.inputs[number]
+    if is_free(source.node):
+        return None
     if numel(known_shape(source)) != numel(shape):
         return None  # a part of something larger, which has no row values
     return source if ravel(index, known_shape(source), extents) == space.row else None
