@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import TORCH_DTYPES, passkit_dtype
 from passkit.frontends.torch.errors import unsupported
+from passkit.frontends.torch.op_importers.reductions import accumulated, vector_norm
 from passkit.frontends.torch.op_importers.registry import (
     AtenCall,
     aten,
@@ -20,6 +22,7 @@ from passkit.frontends.torch.op_importers.registry import (
     constant,
     dtype_name,
     imports,
+    plain_extents,
 )
 from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry, known_shape
@@ -217,6 +220,8 @@ def _put_at_mask(
     rest = known_shape(x)[lead:]
     condition = ops.reshape(cast(mask, BOOL), (*known_shape(mask), *(1,) * len(rest)))
     value = values
+    if accumulate and call.dtype.name == "bool":
+        unsupported("truth values added at a mask")
     if len(known_shape(values)) > len(rest):
         (count, *_) = known_shape(values)
         value = ops.reshape(values, known_shape(values)[1:]) if count == 1 else values
@@ -249,6 +254,20 @@ def _masked_scatter(call: AtenCall, x: Entry, mask: Entry, source: Entry) -> Ent
     positions = ops.cumsum(flat, axis=0) - 1
     elements = ops.gather(ops.reshape(source, (-1,)), ops.maximum(positions, 0), axis=0)
     return ops.where(condition, ops.reshape(elements, call.shape), x)
+
+
+@imports(aten.masked_scatter_backward.default)
+def _masked_scatter_backward(call: AtenCall, dy: Entry, mask: Entry, size: Any) -> Entry:
+    """Import the gradient of a source whose elements are put, in order, where a mask is true."""
+    count = math.prod(plain_extents(call.shape))
+    if 0 in known_shape(dy) or count == 0:
+        return ops.full(call.shape, 0, call.dtype.name)
+    condition = ops.reshape(ops.broadcast_to(cast(mask, BOOL), known_shape(dy)), (-1,))
+    places = ops.cumsum(ops.cast(condition, "int64"), axis=0) - 1
+    points = ops.reshape(ops.where(condition, places, count), (-1, 1))
+    zeros = ops.full((count,), 0, call.dtype.name)
+    total = ops.tensor_scatter_add(zeros, points, ops.reshape(dy, (-1,)), mode="zero")
+    return ops.reshape(total, call.shape)
 
 
 @imports(aten.put.default)
@@ -487,3 +506,61 @@ def _nonzero_static(call: AtenCall, x: Entry, *, size: int, fill_value: int = -1
     if 0 in call.shape or 0 in known_shape(x):
         return ops.full(call.shape, fill_value, "int64")
     return ops.argwhere(x, size=size, fill_value=fill_value)
+
+
+@imports(aten._embedding_bag_forward_only.default)
+def _embedding_bag(
+    call: AtenCall,
+    weight: Entry,
+    indices: Entry,
+    offsets: Entry,
+    scale_by_frequency: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    sample_weights: Entry | None = None,
+    include_last_offset: bool = False,
+    padding: int = -1,
+) -> list[Entry | None]:
+    """Import the sums, means or maxima of the rows of bags, which begin at offsets."""
+    if not call.reads_only((0,)):
+        unsupported("the bags and sizes of an embedding")
+    (count,) = plain_extents(known_shape(indices))
+    bags, length = plain_extents(call.shape)
+    if 0 in (count, bags, length):
+        return [ops.full(call.shape, 0, call.dtype.name), None, None, None]
+    begins = ops.slice(cast(offsets, INT64), begin=[0], size=[bags])
+    places = ops.cast(ops.range(0, count), "int64")
+    bag = ops.cast(ops.searchsorted(begins, places, side="right"), "int64") - 1
+    if padding >= 0:
+        bag = ops.where(ops.equal(cast(indices, INT64), padding), -1, bag)
+    rows = cast(ops.gather(weight, indices, axis=0), accumulated(call.dtype))
+    if sample_weights is not None:
+        rows = rows * ops.expand_dims(cast(sample_weights, accumulated(call.dtype)), axis=-1)
+    ones = ops.full((count, 1), 1, dtype_name(rows))
+    sizes = ops.segment_sum(ones, bag, num_segments=bags)
+    if mode == 2:
+        largest = ops.segment_max(rows, bag, num_segments=bags)
+        result = ops.where(ops.greater(sizes, 0), largest, 0)
+    else:
+        result = ops.segment_sum(rows, bag, num_segments=bags)
+        result = result / ops.maximum(sizes, 1) if mode == 1 else result
+    return [cast(result, call.dtype), None, None, None]
+
+
+@imports(aten.embedding_renorm.default)
+def _embedding_renorm(
+    call: AtenCall, weight: Entry, indices: Entry, most: float, order: float
+) -> Entry:
+    """Import a matrix whose rows at positions are scaled down to a norm, where theirs is larger."""
+    if 0 in known_shape(indices) or 0 in call.shape:
+        return weight
+    rows = known_shape(weight)[0]
+    wide = cast(weight, accumulated(call.dtype))
+    norm = vector_norm(wide, order, (1,), True)
+    scaled = ops.where(ops.greater(norm, most), wide * (most / (norm + 1e-7)), wide)
+    points = ops.reshape(cast(indices, INT64), (-1, 1))
+    is_named = ops.tensor_scatter_nd_update(
+        ops.full((rows,), 0, "int64"), points, ops.full((known_shape(points)[0],), 1, "int64")
+    )
+    condition = ops.reshape(ops.greater(is_named, 0), (rows, 1))
+    return ops.where(condition, cast(scaled, call.dtype), weight)

@@ -252,12 +252,14 @@ def _slice_scatter(
     end: Extent | None = None,
     step: int = 1,
 ) -> Entry:
-    """Import a tensor with a slice replaced."""
+    """Import a tensor with a slice replaced; a whole axis is the source."""
     axis = axis_of(axis, x)
     begin: list[Any] = [0] * len(known_shape(x))
     steps = [1] * len(begin)
     begin[axis], steps[axis] = _begin(start, known_shape(x)[axis]), step
     value = cast(source, call.dtype)
+    if known_shape(source) == known_shape(x):
+        return value
     return ops.slice_assign(x, value, begin=begin, size=known_shape(source), step=steps)
 
 

@@ -272,3 +272,117 @@ def test_operators_without_importers_are_named() -> None:
     """With the fallback "error" an operator that passkit does not have is named."""
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="aten::linalg_eig"):
         through_passkit(torch.linalg.eigvals, torch.eye(3))
+
+
+def assert_same_gradients(function: Callable[..., Any], *args: Any) -> None:
+    """Assert that the gradients by all arguments are those of PyTorch, without a call of it."""
+    torch._dynamo.reset()
+    options = {"target": "interpret", "fallback": "error"}
+    compiled = torch.compile(function, backend=passkit_backend, options=options)
+    grads = []
+    for run in (compiled, function):
+        own = [x.clone().requires_grad_() for x in args]
+        run(*own).square().sum().backward()
+        grads.append([x.grad for x in own])
+    torch.testing.assert_close(grads[0], grads[1])
+
+
+def test_transposed_convolutions_with_padded_results_have_gradients() -> None:
+    """The gradients of a transposed convolution with output_padding reach the added rows."""
+
+    def convolve(x: Any, filters: Any, bias: Any) -> Any:
+        return torch.nn.functional.conv_transpose2d(x, filters, bias, 3, 1, (2, 1), 2)
+
+    assert_same_gradients(
+        convolve, torch.randn(2, 4, 3, 5), torch.randn(4, 3, 3, 2), torch.randn(6)
+    )
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 2.0, 3.0, float("inf")])
+def test_distances_have_gradients(p: float) -> None:
+    """The gradients of distances of each order are those of PyTorch; equal vectors have none."""
+    a = torch.randn(4, 3)
+    b = torch.cat([a[:1], torch.randn(2, 3)])
+    assert_same_gradients(lambda a, b: torch.cdist(a, b, p)[1:], a, b)
+
+
+def test_attention_has_gradients() -> None:
+    """The gradients of attention under a causal mask are those of PyTorch."""
+    args = [torch.randn(2, 3, 5, 4) for _ in range(3)]
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    assert_same_gradients(attend, *args)
+
+
+def test_elements_put_at_a_mask_have_gradients() -> None:
+    """The gradient of a masked scatter reaches the elements of the source that are used."""
+    mask = torch.tensor([[True, False, True], [False, True, False]])
+    assert_same_gradients(
+        lambda x, source: x.masked_scatter(mask, source), torch.randn(2, 3), torch.randn(5)
+    )
+
+
+def test_special_functions_at_their_limits() -> None:
+    """Special functions are exact at poles, at the ends of intervals and far outside."""
+    x = torch.tensor([-1.0, 0.0, 0.3, 1.0, 5.0, 30.0], dtype=torch.float64)
+    n = torch.tensor([3.0, 2.0, 5.0, 4.0, -1.0, 3.0], dtype=torch.float64)
+
+    def functions(x: Any, n: Any) -> Any:
+        special = torch.special
+        return (
+            special.erfcx(x),
+            special.spherical_bessel_j0(x),
+            special.polygamma(2, x),
+            special.polygamma(3, x),
+            special.chebyshev_polynomial_t(x, n),
+            special.chebyshev_polynomial_u(x, n),
+            special.chebyshev_polynomial_v(x, n),
+            special.chebyshev_polynomial_w(x, n),
+            torch.frexp(x),
+        )
+
+    assert_same(functions, x, n)
+
+
+def test_truth_values_are_compared_as_numbers() -> None:
+    """The maximum, minimum and sign of bools are bools."""
+    x, y = torch.tensor([True, False, True]), torch.tensor([False, False, True])
+    assert_same(lambda x, y: (torch.maximum(x, y), torch.minimum(x, y), torch.sign(x)), x, y)
+
+
+def test_histograms_count_the_end_of_the_last_interval() -> None:
+    """The last interval of a histogram has both ends, elements outside are not counted."""
+    x = torch.tensor([0.0, 1.0, 2.5, 4.0, 5.0, -1.0])
+    assert_same(lambda x: (torch.histc(x, 4, 0, 4), torch.histc(x, 3)), x)
+
+
+def test_rows_have_their_own_boundaries() -> None:
+    """Elements are searched in the sorted row of the same number."""
+    boundaries = torch.tensor([[1.0, 2.0, 3.0], [0.0, 2.0, 2.0]])
+    x = torch.tensor([[2.0, 0.5], [2.0, 9.0]])
+    assert_same(lambda b, x: torch.searchsorted(b, x, right=True), boundaries, x)
+    assert_same(lambda b, x: torch.searchsorted(b, x), boundaries, x)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_embeddings_may_be_empty_or_padded(mode: str) -> None:
+    """Bags without rows are 0; rows of the padding index do not count."""
+    weight, indices = torch.randn(6, 3), torch.tensor([1, 2, 5, 5, 0, 2])
+    offsets = torch.tensor([0, 3, 3, 4])
+
+    def bags(weight: Any, indices: Any, offsets: Any) -> Any:
+        return torch.nn.functional.embedding_bag(indices, weight, offsets, mode=mode, padding_idx=5)
+
+    assert_same(bags, weight, indices, offsets)
+
+
+def test_rows_of_embeddings_are_scaled_to_a_largest_norm() -> None:
+    """Only the rows that are read are scaled, and only those whose norm is larger."""
+    weight = 3 * torch.randn(5, 4)
+
+    def rows(weight: Any, indices: Any) -> Any:
+        return torch.ops.aten.embedding_renorm(weight, indices, 2.0, 2.0)
+
+    assert_same(rows, weight, torch.tensor([0, 3, 3]))
