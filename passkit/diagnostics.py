@@ -69,6 +69,7 @@ TEXTS: dict[str, str] = {
     "domain.axes": "it reduces other axes than its kernel",
     "domain.chunks": "chunks of a reduction are read more than once, or have several axes",
     "domain.elements": "its number of elements differs from the kernel's",
+    "domain.empty": "axis {axis}, over which it reduces, has no elements",
     "domain.extent": "axis {axis} has the extent {extent}; a number is needed",
     "domain.index": "it reads {value} at another index than that of the element it computes",
     "domain.nested_reduction": "its input is already reduced over this axis",

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from passkit.passes import context
 from tests import raised, workers
 from tests.libraries import quickly
 from tests.workers import WORKER, Board
@@ -127,6 +128,17 @@ def matched(request: pytest.FixtureRequest) -> set[tuple[str, int]]:
     """Return the raise statements that the tests before this one have matched, in all workers."""
     others = [i for i in request.session.items if not i.get_closest_marker("closing")]
     return request.config.stash[BOARD].gathered(len(others))
+
+
+@pytest.fixture(autouse=True)
+def _no_context_is_left() -> Iterator[None]:
+    """Fail a test that leaves a PassContext in force, which would change the tests behind it."""
+    yield
+    left = innermost = context.current()
+    while innermost is not None:
+        innermost.__exit__()
+        innermost = context.current()
+    assert left is None, "the test leaves a PassContext in force"
 
 
 @pytest.fixture(autouse=True)

@@ -116,6 +116,8 @@ def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:
     if nest.is_column and outer == len(space.axes) - 1:
         outer = None
     for k, axis in enumerate(space.axes):
+        if axis.reduced and axis.extent == 0:
+            return Diagnostic("domain.empty", {"axis": axis.var.name})
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
     return nest

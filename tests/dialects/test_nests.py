@@ -118,6 +118,29 @@ def test_results(rng: Any) -> None:
             agrees(graph, feeds, exe(feeds), rtol=2e-3)
 
 
+@pytest.mark.parametrize("shape", [(3, 0), (0, 4), (0,), (2, 0, 5)], ids=str)
+def test_reductions_of_no_elements_are_their_identity(shape: tuple[int, ...]) -> None:
+    """Reductions over an axis without elements give True, False, 0 or 1."""
+    x, b = pk.var("x", shape), pk.var("b", shape, "bool")
+    axis = shape.index(0)
+    values = [
+        o.reduce_all(b, axis=axis),
+        o.reduce_any(b, axis=axis),
+        o.reduce_sum(x, axis=axis),
+        o.reduce_prod(x * 2.0, axis=axis),
+        o.reduce_all(b),
+        o.reduce_sum(x),
+    ]
+    feeds = {"x": np.zeros(shape, np.float32), "b": np.zeros(shape, bool)}
+    with emulated():
+        for value in values:
+            graph = pk.Graph([value])
+            own = {n.name: feeds[n.name] for n in graph.inputs}
+            (expected,) = pk.interpret(graph, own)
+            (actual,) = pk.compile(graph, target="cuda")(own)
+            np.testing.assert_array_equal(actual, expected)
+
+
 @pytest.mark.parametrize(("length", "most"), [(10, 65_536), (40, 70), (768, 70), (5000, 70)])
 def test_a_row_has_the_same_bits_in_any_batch(length: int, most: int, rng: Any) -> None:
     """Of one row, of seven and of many."""

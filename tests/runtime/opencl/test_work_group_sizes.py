@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ from tests.opencl import (
     target_with_block,
 )
 from tests.stitching.test_stitched import PROGRAMS, feeds_of, together
+
+ROOT = Path(__file__).resolve().parents[3]
 
 require_pyopencl()
 pytestmark = pytest.mark.opencl
@@ -100,5 +103,6 @@ print(len(exe.kernels))
 def test_a_kernel_of_totals_and_rows_is_built(tmp_path: Path) -> None:
     """Columns, a total and rows in one kernel are built and computed by the driver."""
     command = [sys.executable, "-c", ROWS_AFTER_TOTALS]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environ)
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
