@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from time import monotonic
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from attrs import evolve, frozen
@@ -316,12 +316,32 @@ class _Tuner:
                 yield from jobs(plan, evaluator, self.sizes, budget, options, again)
         if self.limits.rivals and self.context.fusion == "stitch":
             for graph, context in self.graphs(evaluator):
-                with context:
-                    before_fusion = ApplyPasses(run_until_fusion(graph), ANALYSES)
-                    for rival in rivals(before_fusion, context, self.limits.rivals):
-                        job = rival_job(rival, evaluator, context.target, options, again)
-                        if job is not None:
-                            yield job
+                yield from self._rival_jobs(graph, context, evaluator, options, again)
+
+    def _rival_jobs(
+        self,
+        graph: Graph,
+        context: PassContext,
+        evaluator: Evaluator,
+        options: Mapping[str, Any],
+        again: bool,
+    ) -> Iterator[Job]:
+        """Yield the jobs of rival patterns of a graph under a context.
+
+        The context is in force while they are made, and not while the caller has one: a caller
+        that stops would leave it in force. Raises: PasskitError where planning fails.
+        """
+        with context:
+            before_fusion = ApplyPasses(run_until_fusion(graph), ANALYSES)
+            candidates = iter(rivals(before_fusion, context, self.limits.rivals))
+        while True:
+            with context:
+                rival = next(candidates, None)
+                if rival is None:
+                    return
+                job = rival_job(rival, evaluator, context.target, options, again)
+            if job is not None:
+                yield job
 
     def plans(self, evaluator: Evaluator, fusion: str | None = None) -> Iterator[Graph]:
         """Yield the current plans of the graph and of the graphs that its operators hold.
@@ -334,7 +354,8 @@ class _Tuner:
         """
         for graph, context in self.graphs(evaluator, fusion):
             with context:
-                yield planned(graph, "SchedulePlan")
+                plan = planned(graph, "SchedulePlan")
+            yield plan
 
     def graphs(
         self, evaluator: Evaluator, fusion: str | None = None
