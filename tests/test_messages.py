@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,13 +82,17 @@ def test_the_raising_statement_is_found() -> None:
 def test_every_raise_is_tested(matched: set[tuple[str, int]]) -> None:
     """Each ``raise`` in the sources was caught by a test that matched a filled-in value.
 
-    Runs after all other tests, when all of them were asked for.
+    Runs after all other tests, when all of them were asked for. Those of the frontend of PyTorch
+    are tested where PyTorch is installed; its reasons for calls of PyTorch are no errors.
     """
+    has_torch = importlib.util.find_spec("torch") is not None
     missing = [
         str(statement)
         for path in raised.source_files()
         for statement in raised.raises(str(path))
         if (statement.file, statement.line) not in matched
+        and (has_torch or not statement.file.startswith("frontends/torch/"))
+        and not statement.text.startswith("UnsupportedNodeError")
     ]
 
     assert not missing, f"{len(missing)} raise statements no test has read:\n" + "\n".join(missing)

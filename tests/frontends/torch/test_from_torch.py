@@ -58,6 +58,14 @@ def test_an_exported_program_becomes_a_graph() -> None:
     np.testing.assert_allclose(y, module(x).numpy(), rtol=1e-6)
 
 
+def test_modules_without_tensors_to_compute_are_refused() -> None:
+    """A result that is an input, and dtypes that passkit does not have, are named."""
+    with pytest.raises(pk.PasskitError, match="a result is no tensor that the module computes"):
+        from_torch(torch.nn.Identity(), (torch.ones(2),))
+    with pytest.raises(pk.PasskitError, match=r"passkit has no dtype for torch\.float8_e4m3fn"):
+        from_torch(torch.nn.Identity(), (torch.ones(2).to(torch.float8_e4m3fn),))
+
+
 def test_a_module_that_changes_buffers_is_refused() -> None:
     """A batch norm in training changes its statistics; eval() is the way out."""
     module = torch.nn.BatchNorm1d(4)
