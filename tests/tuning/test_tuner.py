@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -216,20 +216,6 @@ def test_options_that_do_not_fit_are_errors(
     monkeypatch.setenv("PASSKIT_CXX", "/nonexistent/c++")
     with pytest.raises(CompilerError, match="a C\\+\\+ compiler, and none was found; install"):
         pk.tune(softmax)
-
-
-def test_an_interrupted_tuner_leaves_no_options_in_force(short: pk.Graph) -> None:
-    """After Ctrl-C in a measurement the graph can be tuned: no evaluator is in force."""
-
-    class Interrupted(Inline):
-        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as caught:
-        pk.tune(short, executor=Interrupted(), budget=2)
-
-    assert caught.value.__traceback__ is not None  # it keeps the tuner's frames alive
-    assert pk.tune(short, executor=Inline(), budget=1).groups
 
 
 def test_a_killed_worker_loses_nothing(short: pk.Graph, fresh_cache: Path) -> None:
