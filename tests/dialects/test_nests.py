@@ -143,7 +143,7 @@ def test_reductions_of_no_elements_are_their_identity(shape: tuple[int, ...]) ->
 
 @pytest.mark.parametrize(("length", "most"), [(10, 65_536), (40, 70), (768, 70), (5000, 70)])
 def test_a_row_has_the_same_bits_in_any_batch(length: int, most: int, rng: Any) -> None:
-    """Of one row, of seven and of many."""
+    """A row of a softmax has equal bits among 1, 7 and ``most`` rows."""
     rows = rng.standard_normal((most, length)).astype(np.float32)
     results = []
     with emulated() as device:

@@ -9,26 +9,30 @@ from __future__ import annotations
 import passkit.ops as ops
 from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.registry import (
+    BOOL,
     AtenCall,
+    accumulated,
     aten,
     cast,
     constant,
     imports,
 )
 from passkit.graph.node import Entry, known_shape
-from passkit.values.dtype import DType, dtype_of
-
-
-def _wide(dtype: DType | None) -> DType:
-    """Return the dtype that scores of operands of a dtype are computed in: at least float32."""
-    assert dtype is not None
-    return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
+from passkit.values.dtype import DType
 
 
 def _scores(
-    query: Entry, key: Entry, mask: Entry | None, causal: bool, scale: float | None
-) -> tuple[Entry, float]:
-    """Return the scaled and masked scores of each query and key, and the scale."""
+    call: AtenCall,
+    query: Entry,
+    key: Entry,
+    mask: Entry | None,
+    dropout: float,
+    causal: bool,
+    scale: float | None,
+) -> tuple[Entry, float, DType]:
+    """Return the scaled and masked scores of each query and key, the scale, and their dtype."""
+    if dropout:
+        unsupported("attention with dropout")
     if known_shape(query)[:-2] != known_shape(key)[:-2]:
         unsupported("attention whose keys have other heads than the queries")
     width = known_shape(query)[-1]
@@ -36,10 +40,10 @@ def _scores(
         if not isinstance(width, int):
             unsupported("attention of queries whose width is symbolic")
         scale = width**-0.5
-    wide = _wide(query.dtype)
+    wide = accumulated(call.dtype)
     scores = ops.matmul(cast(query, wide), cast(key, wide), transpose_b=True) * scale
     if mask is not None:
-        if mask.dtype is dtype_of("bool"):
+        if mask.dtype is BOOL:
             scores = ops.where(mask, scores, constant(float("-inf"), wide))
         else:
             scores = scores + cast(mask, wide)
@@ -50,7 +54,15 @@ def _scores(
         scores = ops.where(
             ops.less_equal(across, down), scores, constant(float("-inf"), wide)
         )
-    return scores, scale
+    return scores, scale, wide
+
+
+def _finite(x: Entry) -> Entry:
+    """Return ``x`` with 0 in place of -inf, which rows have whose keys are all masked.
+
+    The weights of such a row are 0 then, and not NaN.
+    """
+    return ops.where(ops.equal(x, float("-inf")), 0, x)
 
 
 @imports(aten._scaled_dot_product_flash_attention_for_cpu.default)
@@ -66,14 +78,12 @@ def _attention(
     scale: float | None = None,
 ) -> list[Entry]:
     """Import attention; the second result is the logarithm of each row's sum."""
-    if dropout:
-        unsupported("attention with dropout")
-    scores, _ = _scores(query, key, attn_mask, causal, scale)
-    wide = _wide(query.dtype)
-    largest = ops.reduce_max(scores, axis=-1, keepdims=True)
+    scores, _, wide = _scores(call, query, key, attn_mask, dropout, causal, scale)
+    largest = _finite(ops.reduce_max(scores, axis=-1, keepdims=True))
     powers = ops.exp(scores - largest)
     total = ops.reduce_sum(powers, axis=-1, keepdims=True)
-    result = ops.matmul(powers / total, cast(value, wide))
+    weights = powers / ops.where(ops.equal(total, 0), 1, total)
+    result = ops.matmul(weights, cast(value, wide))
     logarithms = ops.squeeze(largest + ops.log(total), axis=-1)
     return [cast(result, call.dtype), logarithms]
 
@@ -94,16 +104,14 @@ def _attention_gradient(
     scale: float | None = None,
 ) -> list[Entry]:
     """Import the gradients of attention by queries, keys and values."""
-    if dropout:
-        unsupported("attention with dropout")
-    scores, scale = _scores(query, key, attn_mask, causal, scale)
-    wide = _wide(query.dtype)
+    scores, scale, wide = _scores(call, query, key, attn_mask, dropout, causal, scale)
     dy, result, query, key, value = (cast(x, wide) for x in (dy, result, query, key, value))
-    chances = ops.exp(scores - ops.expand_dims(cast(logarithms, wide), axis=-1))
-    by_value = ops.matmul(chances, dy, transpose_a=True)
-    by_chance = ops.matmul(dy, value, transpose_b=True)
+    sums = _finite(ops.expand_dims(cast(logarithms, wide), axis=-1))
+    weights = ops.exp(scores - sums)
+    by_value = ops.matmul(weights, dy, transpose_a=True)
+    by_weight = ops.matmul(dy, value, transpose_b=True)
     mean = ops.reduce_sum(dy * result, axis=-1, keepdims=True)
-    by_score = chances * (by_chance - mean) * scale
+    by_score = weights * (by_weight - mean) * scale
     by_query = ops.matmul(by_score, key)
     by_key = ops.matmul(by_score, query, transpose_a=True)
     return [cast(x, call.dtype) for x in (by_query, by_key, by_value)]

@@ -14,6 +14,7 @@ from torch._prims_common import elementwise_dtypes
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import passkit_dtype
 from passkit.frontends.torch.op_importers.registry import (
+    BOOL,
     IMPORTERS,
     AtenCall,
     aten,
@@ -28,7 +29,6 @@ from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Size
 
 Operand = Entry | bool | int | float | complex | Size
-BOOL = passkit_dtype(torch.bool)
 DEFAULT, TO_FLOAT, TO_BOOL = KINDS.DEFAULT, KINDS.INT_TO_FLOAT, KINDS.ALWAYS_BOOL
 
 

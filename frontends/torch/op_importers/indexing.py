@@ -13,9 +13,12 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.frontends.torch.dtypes import TORCH_DTYPES, passkit_dtype
 from passkit.frontends.torch.errors import unsupported
-from passkit.frontends.torch.op_importers.reductions import accumulated, vector_norm
+from passkit.frontends.torch.op_importers.reductions import vector_norm
 from passkit.frontends.torch.op_importers.registry import (
+    BOOL,
+    INT64,
     AtenCall,
+    accumulated,
     aten,
     axis_of,
     cast,
@@ -28,9 +31,6 @@ from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent
-
-INT64 = dtype_of("int64")
-BOOL = dtype_of("bool")
 
 
 def _from_front(index: Entry, length: Extent) -> Entry:

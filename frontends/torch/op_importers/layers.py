@@ -9,18 +9,13 @@ import passkit.ops as ops
 from passkit.frontends.torch.dtypes import passkit_dtype
 from passkit.frontends.torch.op_importers.registry import (
     AtenCall,
+    accumulated,
     aten,
     axis_of,
     cast,
     imports,
 )
 from passkit.graph.node import Entry, known_shape
-from passkit.values.dtype import DType, dtype_of
-
-
-def _wide(dtype: DType) -> DType:
-    """Return the dtype that a layer computes in: at least float32."""
-    return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
 @imports(aten._softmax.default)
@@ -37,7 +32,7 @@ def _log_softmax(call: AtenCall, x: Entry, axis: int, half_to_float: bool) -> En
 
 def _along(function: Any, call: AtenCall, x: Entry, axis: int) -> Entry:
     """Return a function along an axis, computed in at least float32."""
-    wide = cast(x, _wide(call.dtype))
+    wide = cast(x, accumulated(call.dtype))
     if not known_shape(x):
         return cast(ops.reshape(function(ops.reshape(wide, (1,)), axis=0), ()), call.dtype)
     return cast(function(wide, axis=axis_of(axis, x)), call.dtype)
@@ -53,7 +48,7 @@ def _layer_norm(
     epsilon: float,
 ) -> list[Entry]:
     """Import a layer norm with the mean and the inverse deviation of each row."""
-    computed = _wide(call.dtype)
+    computed = accumulated(call.dtype)
     wide = cast(x, computed)
     rank = len(known_shape(x))
     axes = tuple(range(rank - len(shape), rank))

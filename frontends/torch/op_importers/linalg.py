@@ -18,10 +18,12 @@ import passkit.ops as ops
 from passkit.frontends.torch.dtypes import TORCH_DTYPES, passkit_dtype
 from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.host_calls import Array, host_call, host_function
-from passkit.frontends.torch.op_importers.reductions import accumulated, vector_norm
+from passkit.frontends.torch.op_importers.reductions import vector_norm
 from passkit.frontends.torch.op_importers.registry import (
+    INT64,
     AtenCall,
     Importer,
+    accumulated,
     aten,
     axis_of,
     cast,
@@ -31,9 +33,6 @@ from passkit.frontends.torch.op_importers.registry import (
     plain_extents,
 )
 from passkit.graph.node import Entry, known_shape
-from passkit.values.dtype import dtype_of
-
-INT64 = dtype_of("int64")
 
 
 def _matrix_transpose(x: Entry) -> Entry:

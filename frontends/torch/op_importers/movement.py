@@ -96,11 +96,26 @@ def _slice(
     step: int = 1,
 ) -> Entry:
     """Import a slice along an axis; a begin outside of the axis is moved to its end."""
+    begin, steps = _first_and_step(x, axis, start, step)
+    return ops.slice(x, begin=begin, size=call.shape, step=steps)
+
+
+def _first_and_step(
+    x: Entry, axis: int, start: Extent | None, step: int = 1
+) -> tuple[list[Any], list[int]]:
+    """Return where a slice along one axis begins on each axis of ``x``, and its steps."""
     axis = axis_of(axis, x)
-    begin = [0] * len(known_shape(x))
+    begin: list[Any] = [0] * len(known_shape(x))
     steps = [1] * len(begin)
     begin[axis], steps[axis] = _begin(start, known_shape(x)[axis]), step
-    return ops.slice(x, begin=begin, size=call.shape, step=steps)
+    return begin, steps
+
+
+def _element_of_axis(x: Entry, axis: int, position: Extent) -> tuple[list[Any], tuple[Extent, ...]]:
+    """Return where the slice of the element at a position of an axis begins, and its shape."""
+    begin, _ = _first_and_step(x, axis, position)
+    axis = axis_of(axis, x)
+    return begin, tuple(1 if k == axis else n for k, n in enumerate(known_shape(x)))
 
 
 def _begin(start: Extent | None, length: Extent) -> Any:
@@ -118,10 +133,7 @@ def _begin(start: Extent | None, length: Extent) -> Any:
 @imports(aten.select.int)
 def _select(call: AtenCall, x: Entry, axis: int, position: Extent) -> Entry:
     """Import the element at a position of an axis, which goes."""
-    shape, axis = known_shape(x), axis_of(axis, x)
-    begin: list[Any] = [0] * len(shape)
-    begin[axis] = _begin(position, shape[axis])
-    size = [1 if k == axis else n for k, n in enumerate(shape)]
+    begin, size = _element_of_axis(x, axis, position)
     return ops.reshape(ops.slice(x, begin=begin, size=size), call.shape)
 
 
@@ -253,23 +265,17 @@ def _slice_scatter(
     step: int = 1,
 ) -> Entry:
     """Import a tensor with a slice replaced; a whole axis is the source."""
-    axis = axis_of(axis, x)
-    begin: list[Any] = [0] * len(known_shape(x))
-    steps = [1] * len(begin)
-    begin[axis], steps[axis] = _begin(start, known_shape(x)[axis]), step
     value = cast(source, call.dtype)
     if known_shape(source) == known_shape(x):
         return value
+    begin, steps = _first_and_step(x, axis, start, step)
     return ops.slice_assign(x, value, begin=begin, size=known_shape(source), step=steps)
 
 
 @imports(aten.select_scatter.default)
 def _select_scatter(call: AtenCall, x: Entry, source: Entry, axis: int, position: Extent) -> Entry:
     """Import a tensor with the element of an axis replaced."""
-    shape, axis = known_shape(x), axis_of(axis, x)
-    begin: list[Any] = [0] * len(shape)
-    begin[axis] = _begin(position, shape[axis])
-    size = tuple(1 if k == axis else n for k, n in enumerate(shape))
+    begin, size = _element_of_axis(x, axis, position)
     return ops.slice_assign(x, ops.reshape(cast(source, call.dtype), size), begin=begin, size=size)
 
 

@@ -14,6 +14,7 @@ from attrs import frozen
 import passkit.ops as ops
 from passkit.frontends.torch.op_importers.registry import (
     IMPORTERS,
+    INT64,
     AtenCall,
     aten,
     cast,
@@ -25,8 +26,6 @@ from passkit.frontends.torch.op_importers.registry import (
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Size
-
-INT64 = dtype_of("int64")
 
 
 @frozen

@@ -12,6 +12,7 @@ from passkit.frontends.torch.op_importers.movement import call_of_part
 from passkit.frontends.torch.op_importers.registry import (
     IMPORTERS,
     AtenCall,
+    accumulated,
     aten,
     axes_of,
     axis_of,
@@ -22,13 +23,8 @@ from passkit.frontends.torch.op_importers.registry import (
 )
 from passkit.frontends.torch.sizes import size_value
 from passkit.graph.node import Entry, known_shape
-from passkit.values.dtype import DType, dtype_of
+from passkit.values.dtype import dtype_of
 from passkit.values.size import numel
-
-
-def accumulated(dtype: DType) -> DType:
-    """Return the dtype that sums of elements of a dtype are computed in."""
-    return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
 def reduced(

@@ -24,6 +24,8 @@ sizes are extents; other arguments are as in the graph."""
 
 aten = torch.ops.aten
 CONSTANT: Any = get_op("constant")
+BOOL = dtype_of("bool")
+INT64 = dtype_of("int64")
 IMPORTERS: dict[Any, Importer] = {}
 """The importer of each operator overload."""
 
@@ -80,6 +82,11 @@ def imports(*overloads: Any) -> Callable[[Importer], Importer]:
         return importer
 
     return register
+
+
+def accumulated(dtype: DType) -> DType:
+    """Return the dtype that sums of elements of a dtype are computed in: at least float32."""
+    return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
 def constant(value: Any, dtype: DType) -> Entry:

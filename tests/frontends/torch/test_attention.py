@@ -20,9 +20,10 @@ attention = torch.nn.functional.scaled_dot_product_attention
         {"is_causal": True},
         {"attn_mask": torch.linspace(-1, 1, 64).reshape(8, 8)},
         {"attn_mask": torch.arange(64).reshape(8, 8) % 3 > 0},
+        {"attn_mask": (torch.arange(8) != 2)[:, None].expand(8, 8)},
         {"scale": 0.3},
     ],
-    ids=["plain", "causal", "added mask", "bool mask", "scale"],
+    ids=["plain", "causal", "added mask", "bool mask", "a row without keys", "scale"],
 )
 def test_attention_and_its_gradients(options: dict[str, Any]) -> None:
     """Results, strides and gradients by queries, keys and values equal PyTorch's."""

@@ -212,7 +212,7 @@ def test_median_takes_the_first_nan_or_skips_it() -> None:
 
 
 def test_mode_is_the_smallest_of_the_most_frequent() -> None:
-    """Of equally frequent elements the mode is the smallest."""
+    """Where several elements occur equally often, the mode is the smallest of them."""
     x = torch.tensor([[3, 1, 3, 1, 2], [2, 2, 5, 4, 4]])
     assert_same(lambda x: torch.mode(x, 1).values, x)
 
