@@ -193,7 +193,7 @@ class _GraphImporter:
         """
         fake = node.meta.get("val")
         if node.name in self.constants:
-            self.values[node] = _constant(self.constants[node.name])
+            self.values[node] = _constant(self.constants[node.name], node.name)
         elif any(user.target is with_effects and user.args[0] is node for user in node.users):
             self.values[node] = ops.full(tuple(fake.shape), 0, passkit_dtype(fake.dtype).name)
         elif isinstance(fake, torch.Tensor):
@@ -219,7 +219,7 @@ class _GraphImporter:
         for name in str(node.target).split("."):
             value = getattr(value, name)
         if isinstance(value, torch.Tensor):
-            return _constant(value)
+            return _constant(value, node.name)
         raise UnsupportedNodeError(f"an attribute {node.target} of type {type(value).__name__}")
 
     # Calls.
@@ -353,10 +353,10 @@ def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
     return -int(hint), axis
 
 
-def _constant(tensor: torch.Tensor) -> Entry:
-    """Return a tensor as a constant, which shares its memory."""
+def _constant(tensor: torch.Tensor, name: str) -> Entry:
+    """Return a copy of a tensor as a constant of a name; later changes of the tensor do not count."""
     with unset_fake_temporarily():  # PyTorch compiles while operators make fake tensors
-        return constant(array_of(tensor), passkit_dtype(tensor.dtype))
+        return constant(array_of(tensor), passkit_dtype(tensor.dtype), name)
 
 
 def _used(node: Node) -> frozenset[int] | None:

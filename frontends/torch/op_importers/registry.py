@@ -89,9 +89,9 @@ def accumulated(dtype: DType) -> DType:
     return dtype_of("float32") if dtype.name in ("float16", "bfloat16") else dtype
 
 
-def constant(value: Any, dtype: DType) -> Entry:
-    """Return a number, or an array of numbers, as a constant of a dtype."""
-    entry: Entry = CONSTANT(np.asarray(value).astype(dtype.numpy))
+def constant(value: Any, dtype: DType, name: str = "") -> Entry:
+    """Return a number, or an array of numbers, as a constant of a dtype, under a name."""
+    entry: Entry = CONSTANT(np.asarray(value).astype(dtype.numpy), name=name)
     return entry
 
 

@@ -32,6 +32,7 @@ def test_a_module_becomes_a_graph_with_named_inputs() -> None:
     module, x, scale = Scaled(), torch.randn(4, 16), torch.randn(8)
     graph = from_torch(module, (x, scale))
     assert {n.name for n in graph.inputs} == {"x", "scale"}
+    assert {"p_linear_weight", "p_linear_bias"} <= {n.name for n in graph.nodes}
     actual = pk.compile(graph)(x=x.numpy(), scale=scale.numpy())
     for a, b in zip(actual, module(x, scale), strict=True):
         np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-5, atol=1e-6)
