@@ -354,7 +354,7 @@ def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
 
 
 def _constant(tensor: torch.Tensor, name: str) -> Entry:
-    """Return a copy of a tensor as a constant of a name; later changes of the tensor do not count."""
+    """Return a copy of a tensor as a constant of a name, which stays as the tensor changes."""
     with unset_fake_temporarily():  # PyTorch compiles while operators make fake tensors
         return constant(array_of(tensor), passkit_dtype(tensor.dtype), name)
 
