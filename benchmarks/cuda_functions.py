@@ -45,7 +45,7 @@ extern "C" __global__ void timed(
   put(to + 4 * threadIdx.x, y);
 }}
 """
-EACH = "_Pragma(\"unroll\") for (int k = 0; k < 4; ++k) y[k] = {value};"
+EACH = '_Pragma("unroll") for (int k = 0; k < 4; ++k) y[k] = {value};'
 
 
 @frozen
@@ -89,8 +89,10 @@ ROWS = (
     ),
     FunctionRow("erff of CUDA", each("erff(x[k])")),
     FunctionRow("erf", each("erf_near(x[k])"), error="erf_error"),
-    FunctionRow("sigmoid by a division", each("(x[k] < 0 ? expf(-fabsf(x[k])) : 1.0f) / "
-                                      "(1.0f + expf(-fabsf(x[k])))")),
+    FunctionRow(
+        "sigmoid by a division",
+        each("(x[k] < 0 ? expf(-fabsf(x[k])) : 1.0f) / (1.0f + expf(-fabsf(x[k])))"),
+    ),
     FunctionRow("sigmoid", each("sigmoid(x[k])"), error="sigmoid_error"),
     FunctionRow("maximum that keeps NaN", each("maximum(x[k], b)")),
     FunctionRow("fmaxf", each("fmaxf(x[k], b)")),

@@ -74,14 +74,16 @@ def softmax_dot() -> KernelAST:
     most, total = Var("most", F32), Var("total", F32)
     rows = (
         Stage("most", (lanes(COL, number(64)),), (fold("most", load("x0", point), True),)),
-        Stage("exp", (lanes(COL, number(64)),), (
-            Let(Var("e", F32), exp(load("x0", point) - most)),
-            Store("s0", here, Var("e", F32)),
-            fold("total", Var("e", F32)),
-        )),
-        Stage("divide", (lanes(COL, number(64)),), (
-            Store("s0", here, load("s0", here) / total),
-        )),
+        Stage(
+            "exp",
+            (lanes(COL, number(64)),),
+            (
+                Let(Var("e", F32), exp(load("x0", point) - most)),
+                Store("s0", here, Var("e", F32)),
+                fold("total", Var("e", F32)),
+            ),
+        ),
+        Stage("divide", (lanes(COL, number(64)),), (Store("s0", here, load("s0", here) / total),)),
     )
     one = number(1)
     a = Matrix("s0", number(0), number(64), one)
@@ -100,9 +102,11 @@ def turned_rows() -> KernelAST:
     stages = (
         Stage("put", (lanes(COL, number(64)),), (Store("s0", COL, load("x0", ROW * 64 + COL)),)),
         Stage("turn", (lanes(COL, number(64)),), (Store("s1", COL, load("s0", back)),)),
-        Stage("again", (lanes(COL, number(64)),), (
-            Store("y0", ROW * 64 + COL, load("s1", back) + load("s0", COL)),
-        )),
+        Stage(
+            "again",
+            (lanes(COL, number(64)),),
+            (Store("y0", ROW * 64 + COL, load("s1", back) + load("s0", COL)),),
+        ),
     )
     part = rows_of_tile(4, stages)
     return kernel((part,), 1, (array("s0", 64, True), array("s1", 64, True)))
@@ -114,14 +118,18 @@ def short_rows() -> KernelAST:
     lets = (Let(FIRST, step), Let(LAST, where(step + 32 < COUNT, step + 32, COUNT)))
     over = Loop(ROW, FIRST, LAST, Level.WARP), lanes(COL, LENGTH)
     value, point = load("x0", ROW * LENGTH + COL), ROW * LENGTH + COL
-    sums = Stage("sums", over, (fold("total", value),),
-                 after=(Store("s0", ROW - FIRST, Var("total", F32)),))
-    inverse = Stage("inverse", (lanes(ROW, LAST, FIRST),), (
-        Store("s1", ROW - FIRST, const(1, F32) / load("s0", ROW - FIRST)),
-    ))
+    sums = Stage(
+        "sums", over, (fold("total", value),), after=(Store("s0", ROW - FIRST, Var("total", F32)),)
+    )
+    inverse = Stage(
+        "inverse",
+        (lanes(ROW, LAST, FIRST),),
+        (Store("s1", ROW - FIRST, const(1, F32) / load("s0", ROW - FIRST)),),
+    )
     out = Stage("out", over, (Store("y0", point, value * load("s1", ROW - FIRST)),))
-    return kernel((Part(lets, None, (), (sums, inverse, out)),), 1,
-                  (array("s0", 32), array("s1", 32)))
+    return kernel(
+        (Part(lets, None, (), (sums, inverse, out)),), 1, (array("s0", 32), array("s1", 32))
+    )
 
 
 def column_means() -> KernelAST:
@@ -130,9 +138,11 @@ def column_means() -> KernelAST:
     put = Stage("put", (lanes(COL, number(64)),), (Store("s0", here, load("x0", point)),))
     down = Loop(ITEM, number(0), number(8), Level.THREAD)
     a, b = left(F32), right(F32)
-    sums = Stage("sums", (down, lanes(COL, number(64))), (
-        Fold(Var("sum", F32), load("s0", ITEM * 64 + COL), const(0, F32), a + b, "s1", COL),
-    ))
+    sums = Stage(
+        "sums",
+        (down, lanes(COL, number(64))),
+        (Fold(Var("sum", F32), load("s0", ITEM * 64 + COL), const(0, F32), a + b, "s1", COL),),
+    )
     mean = load("s1", COL) / const(8, F32)
     less = Stage("less", (lanes(COL, number(64)),), (Store("y0", point, load("s0", here) - mean),))
     parts = (rows_of_tile(8, (put,)), Part((), None, (), (sums,)), rows_of_tile(8, (less,)))
@@ -146,9 +156,7 @@ def one_place() -> KernelAST:
         Stage("put", (lanes(COL, number(64)),), (Store("s0", COL, load("x0", ROW * 64 + COL)),)),
         Stage("turn", (lanes(COL, number(64)),), (Store("s1", COL, load("s0", back)),)),
         Stage("again", (lanes(COL, number(64)),), (Store("s2", COL, load("s1", back)),)),
-        Stage("out", (lanes(COL, number(64)),), (
-            Store("y0", ROW * 64 + COL, load("s2", back)),
-        )),
+        Stage("out", (lanes(COL, number(64)),), (Store("y0", ROW * 64 + COL, load("s2", back)),)),
     )
     arrays = array("s0", 64, True, 0), array("s1", 64, True, 256), array("s2", 64, True, 0)
     return kernel((rows_of_tile(4, stages),), 1, arrays)
@@ -160,9 +168,11 @@ def whole_tile() -> KernelAST:
     stages = (
         Stage("most", (lanes(ITEM, number(1000)),), (fold("most", load("x0", point), True),)),
         Stage("keep", (), (Store("s0", number(0), Var("most", F32)),)),
-        Stage("out", (lanes(ITEM, number(1000)),), (
-            Store("y0", point, load("x0", point) / load("s0", number(0))),
-        )),
+        Stage(
+            "out",
+            (lanes(ITEM, number(1000)),),
+            (Store("y0", point, load("x0", point) / load("s0", number(0))),),
+        ),
     )
     return kernel((Part((), None, (), stages),), 1, (array("s0", 1),))
 

@@ -51,15 +51,18 @@ def run(call: Call, arguments: dict[str, Any]) -> None:
     call.function(*(v for k, v in arguments.items() if not k), **named)
 
 
-@pytest.mark.parametrize("table", [
-    misuses.making_graphs,
-    misuses.using_graphs,
-    misuses.registering,
-    misuses.options,
-    misuses.kernels,
-    misuses.operators,
-    misuses.frontends,
-])
+@pytest.mark.parametrize(
+    "table",
+    [
+        misuses.making_graphs,
+        misuses.using_graphs,
+        misuses.registering,
+        misuses.options,
+        misuses.kernels,
+        misuses.operators,
+        misuses.frontends,
+    ],
+)
 def test_wrong_arguments_are_refused(
     table: Callable[[], list[Call]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,12 +144,15 @@ def test_two_states_of_one_name(run: Callable[[pk.Graph], Any]) -> None:
         run(pk.Graph([first + second]))
 
 
-@pytest.mark.parametrize("make, elements", [
-    (lambda n: pk.var("v", (n, 4)), 2**64),
-    (lambda n: pk.ops.tile(misuses.X, (n, 1)), 2**62 * 6),
-    (lambda n: pk.ops.zeros(shape=(n,)), 2**62),
-    (lambda n: pk.ops.zeros(shape=(0, n)), 2**62),
-])
+@pytest.mark.parametrize(
+    "make, elements",
+    [
+        (lambda n: pk.var("v", (n, 4)), 2**64),
+        (lambda n: pk.ops.tile(misuses.X, (n, 1)), 2**62 * 6),
+        (lambda n: pk.ops.zeros(shape=(n,)), 2**62),
+        (lambda n: pk.ops.zeros(shape=(0, n)), 2**62),
+    ],
+)
 def test_arrays_that_cannot_be_addressed(make: Callable[[int], Any], elements: int) -> None:
     """A shape of more than 2**59 elements is refused where it arises, with their number."""
     with pytest.raises(pk.ShapeError, match=f"multiply to {elements} elements or more; the most"):

@@ -39,6 +39,7 @@ def operation(*names: str) -> Callable[[SassOperation], SassOperation]:
 
     return register
 
+
 Operands = list[SassOperand]
 
 

@@ -334,9 +334,7 @@ DEMANDS: tuple[Demand, ...] = (
         "bits of a row in 1, 7, 65,536 rows; of aligned and unaligned callers: tests pass",
         lambda: tests("tests/dialects/test_nests.py"),
     ),
-    Demand(
-        "no-op driver: <= 5 us a call, Adam of 30 <= 10 us, no wait in 100 calls", host_calls
-    ),
+    Demand("no-op driver: <= 5 us a call, Adam of 30 <= 10 us, no wait in 100 calls", host_calls),
     Demand("CPU texts equal, planning <= 1.10 x, to before", comparison_with_base),
     Demand("30,000 operators in <= 40 s", core.large_graphs, slow=True),
     Demand(

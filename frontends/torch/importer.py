@@ -376,5 +376,3 @@ def _line(node: Node) -> str:
     trace = node.meta.get("stack_trace") or ""
     places = re.findall(r'^ *File "(.*)", line (\d+), in ', trace, re.MULTILINE)
     return ":".join(places[-1]) if places else ""
-
-

@@ -349,9 +349,11 @@ class Context:
         """Return a sum that is not negative exactly where a comparison is, or is not, so."""
         match condition:
             case Binary("<" | "<=" | ">" | ">=", a, b):
-                op = condition.op if is_so else {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[
+                op = (
                     condition.op
-                ]
+                    if is_so
+                    else {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[condition.op]
+                )
                 small, large = (a, b) if op in ("<", "<=") else (b, a)
                 gap = self.value(large) + self.value(small).scaled(-1)
                 return gap + self.number(-1) if op in ("<", ">") else gap

@@ -41,9 +41,7 @@ class Race:
     then: ElementAccess
 
 
-def check_races(
-    kernel: KernelIR, name: str, sizes: Sequence[Extent], blocks: Extent
-) -> None:
+def check_races(kernel: KernelIR, name: str, sizes: Sequence[Extent], blocks: Extent) -> None:
     """Look for races in a kernel in final form.
 
     Args:
@@ -64,9 +62,7 @@ def check_races(
         raise CodeGenError(f"kernel {name} has a race at {race.buffer}{race.what}, {where}")
 
 
-def races(
-    kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent
-) -> Iterator[Race]:
+def races(kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent) -> Iterator[Race]:
     """Yield the races of a kernel; see `check_races` for the arguments."""
     if blocks == 0:
         return

@@ -410,9 +410,7 @@ class Dialect:
             return self.truth.format(value=value)
         saturates = self.saturate and source.is_float and target.is_integer
         template = self.saturate if saturates else self.cast
-        return template.format(
-            type=self.type_of(target), source=self.type_of(source), value=value
-        )
+        return template.format(type=self.type_of(target), source=self.type_of(source), value=value)
 
     def rounded_of(self, dtype: DType, value: str) -> str:
         """A float32 rounded to what a float of 16 bits can hold."""

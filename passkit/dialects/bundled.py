@@ -42,9 +42,7 @@ class Bundle:
     stored: bool
 
 
-def turns_of(
-    loop: Loop, found: Iterable[Bundle], count: int, templates: BundleTemplates
-) -> int:
+def turns_of(loop: Loop, found: Iterable[Bundle], count: int, templates: BundleTemplates) -> int:
     """How many bundles a lane asks for at a time."""
     ahead = templates.ahead
     loaded = count * sum(b.dtype.nbytes for b in found if b.loaded)

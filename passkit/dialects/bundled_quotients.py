@@ -61,9 +61,7 @@ def _unconditional(x: Expr) -> Iterator[Expr]:
     yield x
 
 
-def _print_array(
-    x: Binary, number: int, statements: Sequence[Statement], bundles: Bundles
-) -> str:
+def _print_array(x: Binary, number: int, statements: Sequence[Statement], bundles: Bundles) -> str:
     """Print a quotient of all elements, and return the array's name."""
     body, templates = bundles.body, bundles.body.dialect.quotients
     assert templates is not None
@@ -86,9 +84,7 @@ def _array(name: str, x: Expr, bundles: Bundles) -> str:
     return bundles.templates.array.format(type=kind, name=name, count=bundles.count)
 
 
-def _print_dividends(
-    x: Expr, name: str, statements: Sequence[Statement], bundles: Bundles
-) -> None:
+def _print_dividends(x: Expr, name: str, statements: Sequence[Statement], bundles: Bundles) -> None:
     """Print the values of an expression for all elements of a bundle, and what they are made of."""
     body, text = bundles.body, _array(name, x, bundles)
     body.line(text.removesuffix(";") + " = {};" if bundles.ragged else text)

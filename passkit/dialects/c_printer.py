@@ -345,9 +345,7 @@ class IRPrinter:
         head = f"for ({self.index_type} {name} = {start}; {name} < {stop}; {step})"
         self._block(head, s.body)
 
-    def _branch(
-        self, condition: Expr, body: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]
-    ) -> None:
+    def _branch(self, condition: Expr, body: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> None:
         """Print a branch; a single return stands in its line."""
         text = self.exprs.condition(condition)
         if body == (Return(),) and not otherwise:

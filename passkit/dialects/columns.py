@@ -164,8 +164,9 @@ def _fits(stage: Stage, columns: Columns) -> bool:
     written = {
         s.buffer for other in columns.stages for s in other.body if isinstance(s, (Store, Fold))
     }
-    return all(_is_own(s, at, bool(serial), written - columns.totals.keys(), columns)
-               for s in stage.body)
+    return all(
+        _is_own(s, at, bool(serial), written - columns.totals.keys(), columns) for s in stage.body
+    )
 
 
 def _is_own(

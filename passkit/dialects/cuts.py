@@ -112,6 +112,7 @@ def _piece(stage: Stage, start: Expr, stop: Expr, test: Expr, holds: bool) -> St
     loops = tuple(
         evolve(x, start=start, stop=stop) if x.level is Level.CTA else x for x in stage.loops
     )
+
     def outcome(x: Expr) -> bool | None:
         return holds if x == test else None
 

@@ -335,4 +335,3 @@ class LaneLoop:
         )
         for part in text.splitlines():
             self.body.line(part)
-

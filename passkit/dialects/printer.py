@@ -117,9 +117,7 @@ def _print_parts(
 
 
 class _Printer:
-    def __init__(
-        self, ast: KernelAST, dialect: Dialect, aliased: Set[str] = frozenset()
-    ) -> None:
+    def __init__(self, ast: KernelAST, dialect: Dialect, aliased: Set[str] = frozenset()) -> None:
         self.ast, self.dialect = ast, dialect
         self.aliased = aliased if dialect.aliased else frozenset[str]()
         self.ties: Iterator[Tie | None] = iter(())
@@ -129,18 +127,14 @@ class _Printer:
         scratch = {b.name: b.extent for b in self.shared}
         scalars = Scalars(dialect, ast.sizes, names, scratch)
         rereads = dialect.memory[0] != "" and _rereads(ast)
-        self.body = Body(
-            scalars, (*ast.params, *ast.scratch), has_rows(ast), rereads, self.aliased
-        )
+        self.body = Body(scalars, (*ast.params, *ast.scratch), has_rows(ast), rereads, self.aliased)
 
     def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
         crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
         shared = passed_on(self.ast) if len(self.ast.phases) > 1 else ()
         spoken = {**dict.fromkeys(self.aliased, d.aliased), **dict.fromkeys(shared, crossing)}
-        params = [
-            spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.ast.params
-        ]
+        params = [spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.ast.params]
         params += [d.size.format(name=n) for n in self.ast.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
         for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):

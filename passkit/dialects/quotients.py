@@ -229,9 +229,11 @@ class _Near:
                 return self._small(max(s.most or 0 for s in states)) if _small(states) else None
             case Select():
                 a, b = states[1:]
-                return self._small(max(a.most or 0, b.most or 0)) if states[0].same and _small(
-                    [a, b]
-                ) else None
+                return (
+                    self._small(max(a.most or 0, b.most or 0))
+                    if states[0].same and _small([a, b])
+                    else None
+                )
             case Binary("*"):
                 a, b = states
                 return None if a.most is None or b.most is None else self._small(a.most * b.most)
@@ -269,4 +271,3 @@ def can_move(x: Expr) -> bool:
     """Return whether a value may be computed where it is not asked for: arms load nothing."""
     arms = (arm for part in walk(x) if isinstance(part, Select) for arm in (part.a, part.b))
     return not any(isinstance(part, Load) for arm in arms for part in walk(arm))
-

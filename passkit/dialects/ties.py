@@ -142,9 +142,7 @@ def _meet(a: _Touched, b: _Touched) -> bool:
     return bool(a.written & (b.read | b.written) or b.written & a.read)
 
 
-def _tie(
-    stages: Iterable[_Touched], sizes: Container[str], templates: BundleTemplates
-) -> Tie:
+def _tie(stages: Iterable[_Touched], sizes: Container[str], templates: BundleTemplates) -> Tie:
     """What the loops of stages that meet agree upon."""
     pairs: list[tuple[Loop, list[Bundle]]] = []
     counts, paying = list[int](), False

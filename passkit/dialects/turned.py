@@ -207,9 +207,7 @@ class Block:
         size: dict[str, str | int] = {"most": self.most, "width": width, "lanes": lanes}
         self._read(self.vectors.turn_rows, array, part, step, **size)
 
-    def _read(
-        self, template: str, name: str, x: Load, step: Stride, **values: str | int
-    ) -> None:
+    def _read(self, template: str, name: str, x: Load, step: Stride, **values: str | int) -> None:
         assert self.loop.lanes is not None
         values["stride"] = self.loop.lanes.stride(step)
         self._lines(template, name, x.dtype, at=self._at(x.buffer, x.index), **values)

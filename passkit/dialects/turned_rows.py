@@ -17,7 +17,7 @@ from passkit.ast.stage import Loop, Store
 from passkit.ast.tidy import map_statement
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.turned import Block, named, rows_ahead
-from passkit.space.turning import POINTS, WIDTHS
+from passkit.space.turning import BLOCK, POINTS, WIDTHS
 
 if TYPE_CHECKING:
     from passkit.dialects.strides import Stride
@@ -50,12 +50,15 @@ def wide_steps(
 
 
 def _shape(loop: LaneLoop, serial: Loop, loads: Collection[Load]) -> tuple[int, int]:
-    """The turns and the lanes of a block: those of a tile, if it is not too large."""
+    """The turns and the lanes of a block: those of a tile, if it is not too large.
+
+    The turns are a multiple of sixteen, because squares of sixteen are written whole.
+    """
     loops = loop.stage.loops
     inside = loops.index(serial) < loops.index(loop.loop)
     width = WIDTHS[-1] if inside else WIDTHS[loop.loop.wide]
     points = min(POINTS, NBYTES // len(loads) // max(x.dtype.nbytes for x in loads))
-    return points // width, width
+    return max(BLOCK, points // width // BLOCK * BLOCK), width
 
 
 def print_turned_rows(loop: LaneLoop, serial: Loop, steps: dict[Load, Stride]) -> None:

@@ -75,9 +75,7 @@ def map_expressions(statement: Stmt, change: Change) -> Stmt:
     return statement
 
 
-def map_bodies(
-    statement: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]
-) -> Stmt:
+def map_bodies(statement: Stmt, change: Callable[[tuple[Stmt, ...]], tuple[Stmt, ...]]) -> Stmt:
     """Return a statement with ``change`` applied to the bodies inside it."""
     match statement:
         case For():

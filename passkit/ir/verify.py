@@ -342,9 +342,7 @@ class _Verifier:
             yield f"a vector access moves from {buffer.scope.value} to {own.scope.value} memory"
             return
         yield from self._access(array, s.at, s.width, buffer.dtype, scope, is_store=is_load)
-        yield from self._access(
-            s.buffer, s.index, s.width, own.dtype, scope, is_store=not is_load
-        )
+        yield from self._access(s.buffer, s.index, s.width, own.dtype, scope, is_store=not is_load)
         nbytes = s.width * buffer.dtype.nbytes
         if s.width & (s.width - 1) or s.width < 1 or nbytes > ACCESS_NBYTES:
             yield f"an access of {s.width} elements of {nbytes} bytes together"

@@ -269,9 +269,7 @@ def _dump_forms(
         _lowered(group, schedule, aliased, write)
 
 
-def _pack_kernel(
-    group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]
-) -> Kernel:
+def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
     """Return the kernel of a group of several loop nests, lowered through loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:

@@ -14,9 +14,7 @@ from passkit.values.size import Size, symbols_of
 def as_plan(graph: Graph) -> Graph:
     """A graph of fused nodes as the plan that Fusion has made, which is left as it is."""
     bodies = {n: n.params["body"] for n in graph.nodes if n.op is FUSED}
-    return graph.with_attrs(
-        subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=()
-    )
+    return graph.with_attrs(subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=())
 
 
 def single(node: Node, inputs: Sequence[Entry]) -> Graph:

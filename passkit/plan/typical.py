@@ -47,8 +47,9 @@ def _typical(key: str, held: UncachedArgument[Group]) -> Group | None:
                     return None
     except (PasskitError, ArithmeticError, ValueError):
         return None
-    origin = {new[n.entries[0]].node: name for n, name in group.origin.items()
-              if n.entries[0] in new}
+    origin = {
+        new[n.entries[0]].node: name for n, name in group.origin.items() if n.entries[0] in new
+    }
     return Group(graph, group.kind, origin)
 
 

@@ -126,16 +126,12 @@ def _column_maps(
     columns = ((Bind.THREAD_X, wide), (Bind.VECTOR, vector))
     return (
         *distribution(joins, AxisRole.KEPT, ()),
-        *distribution(
-            joins, AxisRole.REDUCED, (AxisPart(Bind.SERIAL, None), *_sized(rows))
-        ),
+        *distribution(joins, AxisRole.REDUCED, (AxisPart(Bind.SERIAL, None), *_sized(rows))),
         *distribution(joins, AxisRole.COLUMN, _sized(columns)),
     )
 
 
-def _row_maps(
-    schedule: NestSchedule, joins: LoopNest, target: Target
-) -> tuple[Action, ...] | None:
+def _row_maps(schedule: NestSchedule, joins: LoopNest, target: Target) -> tuple[Action, ...] | None:
     """Return how a block joins all partial results, as those of one row."""
     threads = schedule.launch.threads
     if schedule.launch.y > 1 or joins.axis_names(AxisRole.KEPT) != (ONE_ROW,):

@@ -63,9 +63,7 @@ def transpose(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     )
 
 
-def _tile_sizes(
-    nest: LoopNest, axes: Sequence[int], rules: NestHeuristics
-) -> tuple[int, ...]:
+def _tile_sizes(nest: LoopNest, axes: Sequence[int], rules: NestHeuristics) -> tuple[int, ...]:
     """Return the points of a tile along each axis of a nest, which is turned along some axes.
 
     A tile has about ``tile_bytes`` of the widest array. Axes other than the last one and ``axes``
@@ -124,9 +122,7 @@ def _may_double(extent: Extent, size: int) -> bool:
     return twice <= extent * 9 // 8 or twice == once
 
 
-def _tile_vector(
-    nest: LoopNest, axes: Sequence[int], sizes: Sequence[int], target: Target
-) -> int:
+def _tile_vector(nest: LoopNest, axes: Sequence[int], sizes: Sequence[int], target: Target) -> int:
     """Return the elements of a vector, which divide all rows of a tile that is turned."""
     traffic = nest.traffic
     vector = target.access // max(traffic.nbytes, *_nbytes(nest))

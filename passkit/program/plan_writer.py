@@ -104,9 +104,7 @@ def _library_call(step: ProgramStep, planned: Graph) -> str | None:
     node = step.node
     if node is None:
         return None
-    inputs = [
-        var(f"a{k}", planned.shape(e), planned.dtype(e)) for k, e in enumerate(node.inputs)
-    ]
+    inputs = [var(f"a{k}", planned.shape(e), planned.dtype(e)) for k, e in enumerate(node.inputs)]
     alone = node.replaced(inputs, ())
     try:
         return to_json(Graph(list(alone.entries)))

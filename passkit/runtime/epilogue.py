@@ -242,9 +242,7 @@ def rows_of(part: Part, tile: Var) -> RowTiling | None:
     return RowTiling(rows.var, per_tile, rows.limit)
 
 
-def elements_of(
-    lets: tuple[Let, ...], stages: Sequence[Stage], outer: Var
-) -> RowTiling | None:
+def elements_of(lets: tuple[Let, ...], stages: Sequence[Stage], outer: Var) -> RowTiling | None:
     """Return the tiling of stages that loop over the elements of a tile or a chunk.
 
     All have the same loop, from outer * n to the minimum of outer * n + n and the number of

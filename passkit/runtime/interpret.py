@@ -365,8 +365,7 @@ def concrete(node: Node, arrays: Sequence[Array], sizes: SizeValues) -> Node:
             dtypes.
     """
     fits = all(
-        e.shape == a.shape and e.dtype is not None
-        for e, a in zip(node.inputs, arrays, strict=True)
+        e.shape == a.shape and e.dtype is not None for e, a in zip(node.inputs, arrays, strict=True)
     )
     if fits and not (any(has_size(e.shape) for e in node.entries) or has_symbols(node.params)):
         return node

@@ -375,4 +375,3 @@ def _accesses(stage: Stage) -> Iterator[tuple[str, Expr]]:
             yield statement.buffer, statement.index
             for load in loads(statement.index):
                 yield load.buffer, load.index
-

@@ -209,8 +209,8 @@ def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSi
     sides_read = []
     for operand, step, outer, count, padded in sides:
         is_along = is_along_steps(step, outer)
-        lines, length, reach = (count, part.steps, part.steps) if is_along else (
-            part.steps, count, padded
+        lines, length, reach = (
+            (count, part.steps, part.steps) if is_along else (part.steps, count, padded)
         )
         heads = 1 if operand.head == 0 else part.heads
         rows = (heads - 1) * lines + (max(count, padded) if is_along else lines)

@@ -337,9 +337,7 @@ class _BlockReader:
             *(a, b, c, heads[1].rows, bounds[0], window.rows, bounds[1], columns, steps)
         )
 
-    def _heads(
-        self, dot: Dot, names: Mapping[str, Expr]
-    ) -> tuple[dict[str, int], _Window] | None:
+    def _heads(self, dot: Dot, names: Mapping[str, Expr]) -> tuple[dict[str, int], _Window] | None:
         """Return how far apart heads are for each variable that counts them, and how many.
 
         None if their number is not known. Only the outermost loop may have a window.
@@ -578,9 +576,7 @@ def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> St
 
 def _is_affine(index: Sum) -> bool:
     """Return whether an index is a sum of variables with literal factors."""
-    is_literal = all(isinstance(c, int) for _, c in index.terms) and isinstance(
-        index.constant, int
-    )
+    is_literal = all(isinstance(c, int) for _, c in index.terms) and isinstance(index.constant, int)
     return is_literal and all(isinstance(atom, Var) for atom, _ in index.terms)
 
 

@@ -40,9 +40,7 @@ def compose(
     return check_pack(pack, nests, target) or pack
 
 
-def check_pack(
-    pack: PackSchedule, nests: Sequence[LoopNest], target: Target
-) -> Diagnostic | None:
+def check_pack(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) -> Diagnostic | None:
     """Return the first reason why a schedule of nests in one kernel is not legal; None if it is."""
     launch = pack.launch
     arguments = 0

@@ -177,9 +177,7 @@ def _check_tile(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagn
     return _check_steps(tile, nest, width, target)
 
 
-def _check_steps(
-    tile: BlockTile, nest: LoopNest, width: int, target: Target
-) -> Diagnostic | None:
+def _check_steps(tile: BlockTile, nest: LoopNest, width: int, target: Target) -> Diagnostic | None:
     """Return which array of a tile has vectors that are not aligned to ``width`` elements."""
     if width == 1:
         return None

@@ -45,7 +45,6 @@ class Problem:
             for k, p in enumerate(self.patterns)
         ]
 
-
     @cached_property
     def users(self) -> Sequence[Sequence[int]]:
         """For each operator those that need it."""

@@ -660,9 +660,7 @@ def _is_same_constant(leaf: Any, constant: Any) -> bool:
     return is_plain and bool(leaf == constant)
 
 
-def values_like(
-    structure: Any, forms: tuple[Any, ...], value: Any
-) -> tuple[Value, ...] | None:
+def values_like(structure: Any, forms: tuple[Any, ...], value: Any) -> tuple[Value, ...] | None:
     """Return the values of the arrays in a nested container of a structure, as of `leaves_like`.
 
     ``forms`` has an item for each leaf: the `ArrayType` of an array; else a pair of the type and

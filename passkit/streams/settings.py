@@ -24,9 +24,7 @@ def _passed_on(settings: Any, attribute: Attribute[Any], value: Any) -> Any:
     names = ("small", "max_ops", "materialize", "inplace", "aliasing")
     limits = {name: getattr(settings, name) for name in names} | {attribute.name: value}
     remembers = limits["materialize"] == "demand" and limits["inplace"]
-    set_limits(
-        limits["small"], limits["max_ops"], MAX_PENDING_BYTES, remembers, limits["aliasing"]
-    )
+    set_limits(limits["small"], limits["max_ops"], MAX_PENDING_BYTES, remembers, limits["aliasing"])
     return value
 
 

@@ -44,9 +44,7 @@ def _stages(
     return tuple(stitched.stage_of(n, nest, regions[n], by[n]) for n, nest in nests.items())
 
 
-def stitched_values(
-    group: Group, stitching: Stitching, names: dict[Node, str]
-) -> dict[Node, Nest]:
+def stitched_values(group: Group, stitching: Stitching, names: dict[Node, str]) -> dict[Node, Nest]:
     """What the templates of a stitched group name, if its tiles own values as these do.
 
     Results that follow what they move have no loops of their own, nor has what is computed again.

@@ -79,9 +79,7 @@ class _Operand:
 
         The number is that of an access, which `vector` says the elements of.
         """
-        return plus(
-            times(number, self.threads * self.vector), times(self.own, self.vector)
-        )
+        return plus(times(number, self.threads * self.vector), times(self.own, self.vector))
 
     def element_at(self, index: Expr) -> Expr:
         """Return an index of the head's array as one of the array."""

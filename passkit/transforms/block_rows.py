@@ -364,4 +364,3 @@ def _own_loads(s: Statement, axis: Var) -> list[Load]:
 def _linear(x: Expr) -> Expr:
     """Return an index of shared memory in canonical form: a sum of rows and positions."""
     return with_literals(expression(normal(x, Known(()))))
-

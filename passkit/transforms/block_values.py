@@ -71,9 +71,7 @@ class BlockValues:
         aliased: the names of parameters that may share memory with another.
     """
 
-    def __init__(
-        self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]
-    ) -> None:
+    def __init__(self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]) -> None:
         self.nest, self.schedule, self.aliased = nest, schedule, aliased
         self.sizes = SizeArguments()
         self.params = {b.name: b for b in nest.params}

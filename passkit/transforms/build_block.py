@@ -39,9 +39,7 @@ class BlockBuilder:
         aliased: the names of parameters that may share memory with another.
     """
 
-    def __init__(
-        self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]
-    ) -> None:
+    def __init__(self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]) -> None:
         self.nest, self.schedule = nest, schedule
         reread = {b.name for b in nest.params if b.written} & _read_buffers(nest)
         self.aliased = aliased | reread

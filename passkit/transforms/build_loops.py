@@ -86,9 +86,7 @@ class LoopBuilder(NestValues):
         at = Point(point, literal(0), self._decoded(group, point))
         threads = self.schedule.launch.threads
         lane = self._loop_variable(Bind.THREAD_X)
-        rest: tuple[Stmt, ...] = tuple(
-            s for stage in stages for s in self._scalar_body(stage, at)
-        )
+        rest: tuple[Stmt, ...] = tuple(s for stage in stages for s in self._scalar_body(stage, at))
         stop, end = plus(first, literal(chunk)), Var("end", dt.int64)
         last = Select(Binary("<", stop, n, dt.bool_), stop, n, dt.int64)
         points = For(point, plus(first, lane), end, Bind.SERIAL, rest, threads)

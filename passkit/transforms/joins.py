@@ -95,9 +95,7 @@ def _without_peeling(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     return tuple(evolve(s, is_peeled=False) if isinstance(s, If) else s for s in body)
 
 
-def _as_block(
-    number: Expr, launch: LaunchShape, own: LaunchShape
-) -> Callable[[Expr], Expr]:
+def _as_block(number: Expr, launch: LaunchShape, own: LaunchShape) -> Callable[[Expr], Expr]:
     """Return the change of expressions for a block of other extents that has a number.
 
     Args:

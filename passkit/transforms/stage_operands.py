@@ -79,9 +79,7 @@ class _Copy:
         threads = values.schedule.threads
         vectors = self.length // self.vector
         divisors = [w for w in range(1, threads + 1) if threads % w == 0]
-        _, widest = min(
-            (-(-vectors // w) * -(-operand.lines * w // threads), -w) for w in divisors
-        )
+        _, widest = min((-(-vectors // w) * -(-operand.lines * w // threads), -w) for w in divisors)
         self.wide = -widest
         self.at_once = threads // self.wide
         self.across = -(-vectors // self.wide)
@@ -90,9 +88,7 @@ class _Copy:
         self.batches = -(-passes // most)
         self.passes = -(-passes // self.batches)
         self.name = f"{operand.name}_{operand.product}"
-        self.registers = values.register(
-            f"{self.name}_r", self.passes * self.across * self.vector
-        )
+        self.registers = values.register(f"{self.name}_r", self.passes * self.across * self.vector)
 
     @property
     def regions(self) -> list[Region]:
@@ -170,9 +166,7 @@ class _Copy:
         operand, u, w = self.operand, index_var("u"), index_var("w")
         line, column = index_var("line"), index_var("column")
         row = plus(times(u, self.at_once), index_var(f"{self.name}_line"))
-        position = plus(
-            times(w, self.wide * self.vector), index_var(f"{self.name}_column")
-        )
+        position = plus(times(w, self.wide * self.vector), index_var(f"{self.name}_column"))
         conditions: list[Expr] = []
         if self.batches * self.passes * self.at_once > operand.lines:
             conditions.append(less(line, literal(operand.lines)))

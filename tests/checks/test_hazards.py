@@ -85,10 +85,13 @@ def test_the_message() -> None:
     """It names the kernel, the buffer and both stages, and says what to do."""
     ast = waiting(STITCHED["softmax_dot"](), (2, 0), False)
 
-    with pytest.raises(CodeGenError, match=(
-        "kernel k has a race: stage exp writes s0, which dot reads in a tile before, by other "
-        "threads, and not all of them wait in between; lowering.barriers.with_waits sets"
-    )):
+    with pytest.raises(
+        CodeGenError,
+        match=(
+            "kernel k has a race: stage exp writes s0, which dot reads in a tile before, by other "
+            "threads, and not all of them wait in between; lowering.barriers.with_waits sets"
+        ),
+    ):
         check_hazards(ast, "k")
 
 
@@ -113,9 +116,11 @@ def test_arrays_that_share_memory() -> None:
     stages = (
         store("s0", COL),
         store("s1", COL, name="over"),
-        Stage("out", (lanes(COL, number(8)),), (
-            Store("y0", TILE * 8 + COL, load("s0", COL) + load("s1", COL)),
-        )),
+        Stage(
+            "out",
+            (lanes(COL, number(8)),),
+            (Store("y0", TILE * 8 + COL, load("s0", COL) + load("s1", COL)),),
+        ),
     )
     for offset, lost in ((32, False), (28, True), (0, True)):
         ast = kernel((flat(*stages),), 1, (array("s0", 8, offset=0), array("s1", 8, offset=offset)))
@@ -130,8 +135,11 @@ def test_arrays_that_share_memory() -> None:
 @pytest.mark.parametrize("index, fine", [(COL, True), (number(7) - COL, False)])
 def test_an_array_in_place_of_what_it_is_made_of(index: Any, fine: bool) -> None:
     """A value may take the place of one it is made of if each lane reads only what it writes."""
-    ast = kernel((flat(store("s0", COL), store("s1", COL, load("s0", index), "next")),), 1,
-                 (array("s0", 8, offset=0), array("s1", 8, offset=0)))
+    ast = kernel(
+        (flat(store("s0", COL), store("s1", COL, load("s0", index), "next")),),
+        1,
+        (array("s0", 8, offset=0), array("s1", 8, offset=0)),
+    )
 
     assert (said(ast) == []) == fine
 
@@ -157,11 +165,15 @@ def test_what_a_row_has_joined_in_over_what_it_was_made_with(shift: int) -> None
     """
     first = Stage("first", (lanes(ROW, number(8)),), (Store("s0", ROW, load("x0", ROW)),))
     over = Loop(ROW, number(0), number(8), Level.WARP), lanes(COL, number(8))
-    sums = Stage("sums", over, (fold("total", load("x0", ROW * 8 + COL) - load("s0", ROW)),),
-                 after=(Store("s1", ROW + shift, Var("total", F32)),))
-    back = Stage("back", (lanes(ROW, number(8)),), (
-        Store("y0", TILE * 8 + ROW, load("s1", ROW + shift)),
-    ))
+    sums = Stage(
+        "sums",
+        over,
+        (fold("total", load("x0", ROW * 8 + COL) - load("s0", ROW)),),
+        after=(Store("s1", ROW + shift, Var("total", F32)),),
+    )
+    back = Stage(
+        "back", (lanes(ROW, number(8)),), (Store("y0", TILE * 8 + ROW, load("s1", ROW + shift)),)
+    )
     arrays = array("s0", 8, offset=0), array("s1", 9, offset=0)
     ast = kernel((flat(first, sums, back),), 1, arrays)
     params = tuple(evolve(b, extent=n) for b, n in zip(ast.params, (64, 8), strict=True))
@@ -187,8 +199,11 @@ def test_a_fold_in_memory_begins_before_it_reads() -> None:
     total = Fold(Var("sum", F32), load("s0", COL), const(0, F32), left(F32) + right(F32), "s1", COL)
     sums = Stage("sums", (down, lanes(COL, number(8))), (total,))
     out = store("y0", TILE * 8 + COL, load("s1", COL), "out")
-    ast = kernel((flat(store("s0", COL), sums, out),), 1,
-                 (array("s0", 8, offset=0), array("s1", 8, offset=0)))
+    ast = kernel(
+        (flat(store("s0", COL), sums, out),),
+        1,
+        (array("s0", 8, offset=0), array("s1", 8, offset=0)),
+    )
 
     assert "stage sums reads s0, whose memory sums writes before as s1" in said(ast)
 
@@ -199,9 +214,17 @@ UNMENDED = {
         "stage put writes s0, which put writes in the same stage",
     ),
     "lanes overlap": (
-        flat(Stage("put", (Loop(Var("k", dt.int64), number(0), number(2), Level.THREAD),
-                           lanes(COL, number(8))),
-                   (Store("s0", COL + Var("k", dt.int64), load("x0", COL)),)), OUT),
+        flat(
+            Stage(
+                "put",
+                (
+                    Loop(Var("k", dt.int64), number(0), number(2), Level.THREAD),
+                    lanes(COL, number(8)),
+                ),
+                (Store("s0", COL + Var("k", dt.int64), load("x0", COL)),),
+            ),
+            OUT,
+        ),
         "stage put writes s0, which put writes in the same stage",
     ),
     "a stage reads its neighbours": (
@@ -217,13 +240,23 @@ UNMENDED = {
         "stage put writes s0, which put writes in the same stage",
     ),
     "rows read other rows": (
-        rows_of_tile(4, (store("s0", (ROW - TILE * 4) * 8 + COL),
-                         store("y0", ROW * 8 + COL, load("s0", COL), "out"))),
+        rows_of_tile(
+            4,
+            (
+                store("s0", (ROW - TILE * 4) * 8 + COL),
+                store("y0", ROW * 8 + COL, load("s0", COL), "out"),
+            ),
+        ),
         "stage out reads s0, which put writes in a row before",
     ),
     "rows read the result of another row": (
-        rows_of_tile(4, (store("y0", ROW * 8 + COL),
-                         store("s0", (ROW - TILE * 4) * 8 + COL, load("y0", COL), "again"))),
+        rows_of_tile(
+            4,
+            (
+                store("y0", ROW * 8 + COL),
+                store("s0", (ROW - TILE * 4) * 8 + COL, load("y0", COL), "again"),
+            ),
+        ),
         "stage again reads y0, which put writes in a row before",
     ),
     "the row that is kept is all rows'": (
@@ -231,8 +264,17 @@ UNMENDED = {
         "stage keep writes s0, which keep writes in the same stage",
     ),
     "a product in its own place": (
-        flat(Dot("dot", (), *[Matrix("s0", number(0), number(2), number(1))] * 3,
-                 number(2), number(2), number(2), F32)),
+        flat(
+            Dot(
+                "dot",
+                (),
+                *[Matrix("s0", number(0), number(2), number(1))] * 3,
+                number(2),
+                number(2),
+                number(2),
+                F32,
+            )
+        ),
         "stage dot writes s0, which dot reads in the same stage",
     ),
 }
@@ -270,9 +312,9 @@ def test_sizes_decide() -> None:
     here = (ROW - TILE * 4) * Var("n1", dt.int64)
     lane = lanes(COL, LENGTH)
     put = Stage("put", (lane,), (Store("s0", here + COL, load("x0", COL)),))
-    back = Stage("back", (lane,), (
-        Store("y0", ROW * LENGTH + COL, load("s0", here + (LENGTH - 1 - COL))),
-    ))
+    back = Stage(
+        "back", (lane,), (Store("y0", ROW * LENGTH + COL, load("s0", here + (LENGTH - 1 - COL))),)
+    )
     ast = kernel((rows_of_tile(4, (put, back)),), 1, (array("s0", 256),))
 
     assert not list(hazards(ast, (64, 32, 20)))

@@ -155,8 +155,7 @@ JOINS = {
     "all blocks": "last_block of 16 at 0\nif id < 16 {\ny0[id * 128] = y0[id * 128] + 1.0:f32\n}",
     "blocks of a column": "last_block of 4 at block % 4\n"
     "y0[block % 4 * 128 + id] = y0[block % 4 * 128 + 512 + id]",
-    "blocks of a row": "last_block of 4 at block // 4\n"
-    "r[0] = y0[block // 4 * 512 + 127 - id]",
+    "blocks of a row": "last_block of 4 at block // 4\nr[0] = y0[block // 4 * 512 + 127 - id]",
 }
 
 
@@ -193,8 +192,7 @@ MEETING = {
         r"y0: no barrier and fence stand between stores and the count of blocks",
     ),
     "another column": (
-        STORED + "last_block of 4 at block % 4\n"
-        "r[0] = y0[(block + 1) % 4 * 128 + id]",
+        STORED + "last_block of 4 at block % 4\nr[0] = y0[(block + 1) % 4 * 128 + id]",
         16,
         r"y0\[\d+\], of blocks with other counters",
     ),

@@ -23,8 +23,13 @@ PLAIN = register_dialect(
         lane=BASE,
         fold="{type} {name} = {acc};",
         bits="bits_{short}({bits})",
-        calls={"exp/float32": "expf", "maximum": "fmax", "erf/float32": "erff", "rsqrt": "rsqrt",
-               "fma/float32": "fmaf"},
+        calls={
+            "exp/float32": "expf",
+            "maximum": "fmax",
+            "erf/float32": "erff",
+            "rsqrt": "rsqrt",
+            "fma/float32": "fmaf",
+        },
     )
 )
 
@@ -46,8 +51,19 @@ def compiled(text: str, folder: Path) -> ctypes.CDLL:
     stem = folder / f"plain{len(list(folder.iterdir()))}"  # a library is loaded once a path
     source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
     source.write_text(HEAD + text)
-    command = ["gcc", "-O1", "-std=gnu11", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC",
-               str(source), "-o", str(library), "-lm"]
+    command = [
+        "gcc",
+        "-O1",
+        "-std=gnu11",
+        "-ffp-contract=off",
+        "-fwrapv",
+        "-shared",
+        "-fPIC",
+        str(source),
+        "-o",
+        str(library),
+        "-lm",
+    ]
     subprocess.run(command, check=True, capture_output=True)
     return ctypes.CDLL(str(library))
 

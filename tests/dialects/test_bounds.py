@@ -36,7 +36,7 @@ GRAPHS = {
         "shared": "x: f32[n, 4]; y: f32[n, 1]; return concat(x, mul(x, y), add(y, x), axis=0)",
         "sliced": "x: f32[n]; return concat(slice(x, begin=(0,), size=(-1,)), x, axis=0)",
         "parts": (
-            "x: f32[40, 130]; i: i64[n]; g = gather(x, i, mode=\"zero\");"
+            'x: f32[40, 130]; i: i64[n]; g = gather(x, i, mode="zero");'
             "w = reshape(mul(g, g), shape=(-1,));"
             "u = unslice(w, shape=(33540,), begin=(0,), step=(1,)); y: f32[258, 130];"
             "return add(y, reshape(u, shape=(258, 130)))"

@@ -58,4 +58,3 @@ def test_rows_have_the_same_bits_in_and_out_of_bundles(rng: Any) -> None:
     x, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((83, 20), (20,)))
     for whole, *alone in zip(exe(x=x, b=b), *(exe(x=row[None], b=b) for row in x), strict=True):
         assert whole.tobytes() == np.concatenate(alone).tobytes()
-

@@ -27,14 +27,24 @@ erfcinv(x), erfcinv(d), cbrt(x), hypot(x, x), fmod(x, 2.0), fmod(d, 2.0), copysi
 nextafter(d, d), ldexp(x, k), ldexp(d, k), fma(x, x, x), gcd(k, 6), lcm(y, 6),
 left_shift(k, 3), right_shift(y, 3), bitwise_count(k), pow(k, 3),
 pow(y, 3), igamma(x, x), igamma(d, d), igammac(x, x), igammac(d, d), betainc(x, x, x),
-betainc(d, d, d), zeta(x, x), zeta(d, d)""".replace(
-    "\n", " ").replace(" return", "\nreturn")
+betainc(d, d, d), zeta(x, x), zeta(d, d)""".replace("\n", " ").replace(" return", "\nreturn")
 
 
 def nvcc(source: Path) -> str | None:
     """Compile a file to device code, the quick way; what the compiler says against it."""
-    command = ["nvcc", "-std=c++17", "-arch=sm_90", "-Xcicc", "-O0", "-Xptxas", "-O0", "-cubin",
-               "-o", str(source) + ".cubin", str(source)]
+    command = [
+        "nvcc",
+        "-std=c++17",
+        "-arch=sm_90",
+        "-Xcicc",
+        "-O0",
+        "-Xptxas",
+        "-O0",
+        "-cubin",
+        "-o",
+        str(source) + ".cubin",
+        str(source),
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     return None if done.returncode == 0 else done.stdout + done.stderr
 
@@ -97,8 +107,11 @@ def test_a_mistake_is_found(tmp_path: Path) -> None:
 
 def test_every_function_has_a_spelling() -> None:
     """float32 functions are the single-precision ones; infinities and NaNs are bits."""
-    (kernel,) = plan("x: f32[n]; return tanh(where(less(x, inf), x, nan))",
-                     target="cuda").attrs["kernel"].values()
+    (kernel,) = (
+        plan("x: f32[n]; return tanh(where(less(x, inf), x, nan))", target="cuda")
+        .attrs["kernel"]
+        .values()
+    )
 
     assert "tanhf(" in kernel.source and "__int_as_float(0x7f800000)" in kernel.source
     assert "bits_f32(0x7fc00000u)" in kernel.source

@@ -27,8 +27,7 @@ from tests.libraries import libraries
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 SIZES = ("m", "n", "k", "c_down", "c_along", "a_down", "a_along", "b_down", "b_along")
 EXTENTS = [0, 1, 3, 4, 5, 7, 8, 12, 15, 16, 17, 33, 94, 96, 97, 150]
-TYPES = [dt.float32, dt.float64, dt.int32, dt.int8, dt.float16,
-         dt.dtype_of("bfloat16")]
+TYPES = [dt.float32, dt.float64, dt.int32, dt.int8, dt.float16, dt.dtype_of("bfloat16")]
 MANY = {"native": TYPES, "avx2": TYPES[:3], "sse": TYPES[:2], "x86-64": TYPES[:2]}
 KNOWN = [(94, 94, 32), (94, 32, 94), (5, 7, 3), (1, 33, 16), (17, 1, 4)]
 
@@ -42,9 +41,11 @@ def kernel(dots: list[Dot], buffers: list[Buffer], sizes: tuple[str, ...] = ()) 
     """A kernel of one tile, whose only stages are products."""
     tile = Loop(ast.Var("tile", dt.int64), whole(0), whole(1), Level.GRID)
     return KernelAST(
-        tuple(b for b in buffers if b.place is Place.GLOBAL), sizes,
+        tuple(b for b in buffers if b.place is Place.GLOBAL),
+        sizes,
         tuple(b for b in buffers if b.place is Place.SHARED),
-        (Phase(tile, (Part((), None, (), tuple(dots)),)),))
+        (Phase(tile, (Part((), None, (), tuple(dots)),)),),
+    )
 
 
 def any_product(dtype: DType, *wide: str) -> KernelAST:
@@ -52,8 +53,9 @@ def any_product(dtype: DType, *wide: str) -> KernelAST:
     size = {name: ast.Var(name, dt.int64) for name in SIZES}
     c, a, b = (Matrix(x, whole(0), size[f"{x}_down"], size[f"{x}_along"]) for x in "cab")
     dot = Dot("d", (), a, b, c, size["m"], size["n"], size["k"], dtype)
-    buffers = [Buffer(x, dt.float32 if x in wide else dtype, Place.GLOBAL, 1, x == "c")
-               for x in "abc"]
+    buffers = [
+        Buffer(x, dt.float32 if x in wide else dtype, Place.GLOBAL, 1, x == "c") for x in "abc"
+    ]
     return kernel([dot], buffers, SIZES)
 
 
@@ -89,8 +91,15 @@ def product_of(m: int, n: int, k: int, layouts: tuple[int, int, int]) -> Product
     """A product of so many rows, columns and steps, c, a and b laid out in one of seven ways."""
     strides, lengths = list[int](), []
     for (rows, columns), layout in zip([(m, n), (m, k), (k, n)], layouts, strict=True):
-        down, along = [(columns, 1), (1, rows), (columns + 3, 1), (2 * columns, 2),
-                       (1, rows + 5), (3, 3 * rows), (columns, 1)][layout]
+        down, along = [
+            (columns, 1),
+            (1, rows),
+            (columns + 3, 1),
+            (2 * columns, 2),
+            (1, rows + 5),
+            (3, 3 * rows),
+            (columns, 1),
+        ][layout]
         strides += [down, along]
         last = (rows - 1) * down + (columns - 1) * along
         lengths.append(last + 1 if rows and columns else 0)
@@ -100,8 +109,10 @@ def product_of(m: int, n: int, k: int, layouts: tuple[int, int, int]) -> Product
 def products(count: int, seed: int) -> list[Product]:
     """Random extents and layouts."""
     rng = np.random.default_rng(seed)
-    return [product_of(*map(int, rng.choice(EXTENTS, 3)), tuple(map(int, rng.integers(0, 7, 3))))
-            for _ in range(count)]
+    return [
+        product_of(*map(int, rng.choice(EXTENTS, 3)), tuple(map(int, rng.integers(0, 7, 3))))
+        for _ in range(count)
+    ]
 
 
 def draw(rng: Any, count: int, dtype: DType) -> Any:
@@ -123,8 +134,13 @@ class Library:
         buffers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         numbers = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         scratch = np.zeros(1 << 16, np.float32)
-        getattr(self.library, name)(buffers, numbers, ctypes.c_int64(0), ctypes.c_int64(1),
-                                    ctypes.c_void_p(scratch.ctypes.data))
+        getattr(self.library, name)(
+            buffers,
+            numbers,
+            ctypes.c_int64(0),
+            ctypes.c_int64(1),
+            ctypes.c_void_p(scratch.ctypes.data),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +151,10 @@ def machines(request: pytest.FixtureRequest) -> dict[str, Library]:
         texts = [print_kernel(any_product(t), f"any_{t.short}", CXX) for t in MANY[machine]]
         texts.append(print_kernel(known_products(), "known", CXX))
         if machine == "native":
-            texts += [print_kernel(any_product(t, *wide), f"any_{t.short}_{wide}", CXX)
-                      for t, wide in MIXED]
+            texts += [
+                print_kernel(any_product(t, *wide), f"any_{t.short}_{wide}", CXX)
+                for t, wide in MIXED
+            ]
         text = "".join(texts)
         source = "".join(sections_of(text)) + f"namespace pk {{\n{text}}}\n"
         own = [*options(request, machine), "-fwrapv", "-Wno-unused-parameter"]
@@ -148,8 +166,10 @@ def machines(request: pytest.FixtureRequest) -> dict[str, Library]:
 def chains(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The same in plain C, element by element."""
     texts = [print_kernel(any_product(t), f"any_{t.short}", PLAIN) for t in TYPES[:4]]
-    return compiled("".join([*texts, print_kernel(known_products(), "known", PLAIN)]),
-                    tmp_path_factory.mktemp("chains"))
+    return compiled(
+        "".join([*texts, print_kernel(known_products(), "known", PLAIN)]),
+        tmp_path_factory.mktemp("chains"),
+    )
 
 
 def rounded(x: Fraction, bits: int) -> Fraction:
@@ -189,18 +209,20 @@ def test_every_layout(machine: str, machines: dict[str, Library], chains: ctypes
             c, a, b = (draw(rng, length, dtype) for length in p.lengths)
             wanted = c.copy()
             call(chains, f"any_{dtype.short}", [a, b, wanted], p.sizes)
-            with (fenced(a, t % 2 == 0) as x, fenced(b, t % 3 == 0) as y,
-                  fenced(c, t % 5 < 3) as z):
+            with fenced(a, t % 2 == 0) as x, fenced(b, t % 3 == 0) as y, fenced(c, t % 5 < 3) as z:
                 machines[machine](f"any_{dtype.short}", [x, y, z], p.sizes)
                 assert z.tobytes() == wanted.tobytes(), (dtype, p)
 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
-def test_known_extents(machine: str, machines: dict[str, Library], chains: ctypes.CDLL,
-                       rng: Any) -> None:
+def test_known_extents(
+    machine: str, machines: dict[str, Library], chains: ctypes.CDLL, rng: Any
+) -> None:
     """Products of known extents, one of which reads from scratch what another wrote there."""
-    given = [[draw(rng, m * k, dt.float32), draw(rng, k * n, dt.float32),
-              np.zeros(m * k, np.float32)] for m, n, k in KNOWN]
+    given = [
+        [draw(rng, m * k, dt.float32), draw(rng, k * n, dt.float32), np.zeros(m * k, np.float32)]
+        for m, n, k in KNOWN
+    ]
     wanted = [[a, b, c.copy()] for a, b, c in given]
     machines[machine]("known", [x for arrays in given for x in arrays])
     call(chains, "known", [x for arrays in wanted for x in arrays])
@@ -212,9 +234,7 @@ def test_known_extents(machine: str, machines: dict[str, Library], chains: ctype
 
 
 @pytest.mark.parametrize("dtype", TYPES[4:], ids=str)
-def test_floats_of_16_bits(
-    dtype: DType, machines: dict[str, Library], chains: ctypes.CDLL
-) -> None:
+def test_floats_of_16_bits(dtype: DType, machines: dict[str, Library], chains: ctypes.CDLL) -> None:
     """They are summed in float32, and rounded once."""
     rng = np.random.default_rng(16)
     for p in products(200, 16):
@@ -259,8 +279,9 @@ def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
 def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
     """However many threads there are, each element is written by one of them."""
     crew = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
-    shared = evolve(PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)",
-                    lane=crew)
+    shared = evolve(
+        PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)", lane=crew
+    )
     library = compiled(print_kernel(any_product(dt.float64), "shared", shared), tmp_path)
     for (m, n), threads in itertools.product([(1, 1), (1, 6), (5, 1), (7, 9), (8, 4)], [1, 3, 64]):
         p = product_of(m, n, 3, (0, 0, 1))

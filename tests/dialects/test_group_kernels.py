@@ -45,8 +45,10 @@ def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
     found = {p.__name__: together(p(EXTENT)) for p in PROGRAMS}
     found |= {f"random{seed}": random_stitch(seed) for seed in SEEDS}
     text, names = random_packs(6)
-    return found | {"adam": (adam([10, 300, 7000, 40, 90000])[0], []),
-                    "packs": (pk.parse(text), names)}
+    return found | {
+        "adam": (adam([10, 300, 7000, 40, 90000])[0], []),
+        "packs": (pk.parse(text), names),
+    }
 
 
 @cache

@@ -23,27 +23,38 @@ from tests.planned import agrees, feeds_of, plan
 RESERVED = ["kernel", "global", "local", "constant", "private"]
 TYPES = ["uchar", "ushort", "uint", "ulong", "char", "short", "int", "long"]
 # OpenCL C for a C compiler: enough to find wrong names, types, operators and missing functions.
-SYNTAX = "\n".join([
-    "#include <stdbool.h>", "#include <stddef.h>", "#include <math.h>",
-    "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;",
-    "typedef unsigned long ulong;",
-    "#define __kernel", "#define __global", "#define __local",
-    "#define CLK_LOCAL_MEM_FENCE 1", "#define CLK_GLOBAL_MEM_FENCE 2",
-    "#define __constant static const",
-    "void barrier(int); size_t get_group_id(uint), get_num_groups(uint);",
-    "size_t get_local_id(uint), get_local_size(uint);",
-    "#define half short", *(f"#define {word}" for word in RESERVED),
-    "float vload_half(size_t, const half *);",
-    "void vstore_half_rte(double, size_t, half *); uint as_uint(float);",
-    "float as_float(uint); double as_double(ulong); double rsqrt(double);",
-    "long abs(long); long max(long, long); long min(long, long);",
-    *(f"{t} convert_{t}_sat(double);" for t in TYPES),
-    *(f"typedef {t} {t}{n} __attribute__((vector_size({n} * sizeof({t}))));"
-      for t in [*TYPES, "float", "double"] for n in COUNTS),
-    "#define VECTOR(n, p) __typeof__(*(p)) __attribute__((vector_size(n * sizeof(*(p)))))",
-    *(f"#define vload{n}(at, p) (*(VECTOR({n}, p) *)(p))" for n in COUNTS),
-    *(f"#define vstore{n}(x, at, p) (*(VECTOR({n}, p) *)(p) = (x))" for n in COUNTS),
-])
+SYNTAX = "\n".join(
+    [
+        "#include <stdbool.h>",
+        "#include <stddef.h>",
+        "#include <math.h>",
+        "typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint;",
+        "typedef unsigned long ulong;",
+        "#define __kernel",
+        "#define __global",
+        "#define __local",
+        "#define CLK_LOCAL_MEM_FENCE 1",
+        "#define CLK_GLOBAL_MEM_FENCE 2",
+        "#define __constant static const",
+        "void barrier(int); size_t get_group_id(uint), get_num_groups(uint);",
+        "size_t get_local_id(uint), get_local_size(uint);",
+        "#define half short",
+        *(f"#define {word}" for word in RESERVED),
+        "float vload_half(size_t, const half *);",
+        "void vstore_half_rte(double, size_t, half *); uint as_uint(float);",
+        "float as_float(uint); double as_double(ulong); double rsqrt(double);",
+        "long abs(long); long max(long, long); long min(long, long);",
+        *(f"{t} convert_{t}_sat(double);" for t in TYPES),
+        *(
+            f"typedef {t} {t}{n} __attribute__((vector_size({n} * sizeof({t}))));"
+            for t in [*TYPES, "float", "double"]
+            for n in COUNTS
+        ),
+        "#define VECTOR(n, p) __typeof__(*(p)) __attribute__((vector_size(n * sizeof(*(p)))))",
+        *(f"#define vload{n}(at, p) (*(VECTOR({n}, p) *)(p))" for n in COUNTS),
+        *(f"#define vstore{n}(x, at, p) (*(VECTOR({n}, p) *)(p) = (x))" for n in COUNTS),
+    ]
+)
 
 
 def texts() -> list[str]:
@@ -58,8 +69,14 @@ def said(kernels: list[str], folder: Path) -> str:
     source = folder / "kernels.c"
     preamble = needed(OPENCL.preamble, "\n".join(kernels))
     source.write_text("\n".join([SYNTAX, preamble, *kernels]))
-    command = ["gcc", "-std=gnu11", "-fsyntax-only", "-Werror=implicit-function-declaration",
-               "-Wno-builtin-declaration-mismatch", str(source)]
+    command = [
+        "gcc",
+        "-std=gnu11",
+        "-fsyntax-only",
+        "-Werror=implicit-function-declaration",
+        "-Wno-builtin-declaration-mismatch",
+        str(source),
+    ]
     return subprocess.run(command, capture_output=True, text=True).stderr
 
 

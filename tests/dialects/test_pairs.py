@@ -60,8 +60,10 @@ def _built() -> None:
 
 def feeds_of(exe: pk.Executable, rows: int, rng: Any) -> dict[str, Any]:
     """Random inputs of so many rows."""
-    shapes = ((i.name, [d if isinstance(d, int) else rows for d in i.shape], i.dtype.numpy)
-              for i in exe.inputs)
+    shapes = (
+        (i.name, [d if isinstance(d, int) else rows for d in i.shape], i.dtype.numpy)
+        for i in exe.inputs
+    )
     return {n: (rng.standard_normal(shape) * 5).astype(kind) for n, shape, kind in shapes}
 
 

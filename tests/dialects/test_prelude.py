@@ -359,9 +359,7 @@ def test_sums_strides_and_gathers(checkers: dict[str, Checker], machine: str) ->
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
-def test_rows_of_a_few_elements_are_taken_apart(
-    checkers: dict[str, Checker], machine: str
-) -> None:
+def test_rows_of_a_few_elements_are_taken_apart(checkers: dict[str, Checker], machine: str) -> None:
     """Each column by itself, of whole vectors and of those at the end."""
     for dtype, count, n in itertools.product(FLOATS, range(2, 9), (1, 16, 64, 150)):
         x = np.arange(n * count, dtype=dtype)
@@ -527,9 +525,7 @@ def test_known_divisors_divide(checkers: dict[str, Checker], machine: str, dtype
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_a_least_of_packs_keeps_nan(
-    checkers: dict[str, Checker], machine: str, dtype: str
-) -> None:
+def test_a_least_of_packs_keeps_nan(checkers: dict[str, Checker], machine: str, dtype: str) -> None:
     """One NaN anywhere makes the minimum of a long row NaN; a row of no element has infinity."""
     least = checkers[machine]
     for n in (0, 1, 15, 64, 100, 200):
@@ -594,8 +590,17 @@ def test_sections_may_be_pasted(tmp_path: Path) -> None:
     """A kernel is one file: the sections it needs, one behind the other, then its functions."""
     sections = [
         (PRELUDE / "prelude" / f"{name}.h").read_text()
-        for name in (*CORE, "math_f32", "math_f64", "integer", "divisor", "rows", "pairs", "sums",
-                     "scans")
+        for name in (
+            *CORE,
+            "math_f32",
+            "math_f64",
+            "integer",
+            "divisor",
+            "rows",
+            "pairs",
+            "sums",
+            "scans",
+        )
     ]
     text, out = tmp_path / "kernel.cpp", tmp_path / "kernel.so"
     kernel = 'extern "C" float twice_exp(float x) { return pk::exp(x) * 2; }\n'

@@ -124,8 +124,11 @@ VALUES: dict[str, list[Any]] = {
     "float64": [0.0, -0.0, 1.5, -2.0, 1e300, np.inf, 0.1],
     "bool": [False, True],
 }
-ARITHMETIC = {"int64": ["+", "-", "*", "//", "%", "&", "|", "^"], "float64": ["+", "-", "*", "/"],
-              "bool": ["&", "|", "^"]}
+ARITHMETIC = {
+    "int64": ["+", "-", "*", "//", "%", "&", "|", "^"],
+    "float64": ["+", "-", "*", "/"],
+    "bool": ["&", "|", "^"],
+}
 TYPES = {"int64": dt.int64, "float64": dt.float64, "bool": dt.bool_}
 
 
@@ -141,13 +144,15 @@ def tree(rng: random.Random, kind: str, depth: int) -> Expr:
     if which < 0.15:
         return ast.Unary("~" if kind == "bool" else "-", tree(rng, kind, depth - 1), dtype)
     if which < 0.3:
-        return ast.where(tree(rng, "bool", depth - 1), tree(rng, kind, depth - 1),
-                         tree(rng, kind, depth - 1))
+        return ast.where(
+            tree(rng, "bool", depth - 1), tree(rng, kind, depth - 1), tree(rng, kind, depth - 1)
+        )
     if kind == "bool" and which < 0.7:
         other = rng.choice(["int64", "float64", "bool"])
         ops = ["==", "!="] if other == "bool" else ["<", "<=", ">", ">=", "==", "!="]
-        return Binary(rng.choice(ops), tree(rng, other, depth - 1), tree(rng, other, depth - 1),
-                      dt.bool_)
+        return Binary(
+            rng.choice(ops), tree(rng, other, depth - 1), tree(rng, other, depth - 1), dt.bool_
+        )
     op = rng.choice(ARITHMETIC[kind])
     return Binary(op, tree(rng, kind, depth - 1), tree(rng, kind, depth - 1), dtype)
 
@@ -159,13 +164,16 @@ def whole(tile: Loop, stage: Stage) -> Phase:
 
 def program(values: list[Expr]) -> KernelAST:
     """A kernel that stores each expression in the result of its dtype, at its position."""
-    body = tuple(Store(f"{x.dtype.short}_out", ast.const(k, dt.int64), x)
-                 for k, x in enumerate(values))
-    tile = Loop(ast.Var("tile", dt.int64), ast.const(0, dt.int64), ast.const(1, dt.int64),
-                Level.GRID)
+    body = tuple(
+        Store(f"{x.dtype.short}_out", ast.const(k, dt.int64), x) for k, x in enumerate(values)
+    )
+    tile = Loop(
+        ast.Var("tile", dt.int64), ast.const(0, dt.int64), ast.const(1, dt.int64), Level.GRID
+    )
     buffers = [Buffer(f"{t.short}s", t, Place.GLOBAL, 8) for t in TYPES.values()]
-    buffers += [Buffer(f"{t.short}_out", t, Place.GLOBAL, len(values), True)
-                for t in TYPES.values()]
+    buffers += [
+        Buffer(f"{t.short}_out", t, Place.GLOBAL, len(values), True) for t in TYPES.values()
+    ]
     return KernelAST(tuple(buffers), (), (), (whole(tile, Stage("s", (), body)),))
 
 
@@ -255,8 +263,9 @@ def test_integer_division(dtype: str) -> None:
     x = np.array([7, 7, 9, 5, low, low] * 4).astype(kind)
     y = np.array([2, 100, 4, 0, 1, 2] * 2 + [-2, -3, -1, 0, -1, -2] * 2).astype(kind)
 
-    for found, wanted in zip(pk.compile(graph)(x=x, y=y), pk.interpret(graph, {"x": x, "y": y}),
-                             strict=True):
+    for found, wanted in zip(
+        pk.compile(graph)(x=x, y=y), pk.interpret(graph, {"x": x, "y": y}), strict=True
+    ):
         assert found.tolist() == wanted.tolist()
 
 
@@ -352,7 +361,12 @@ def test_packs_are_divided_by_one_number(text: str, packs: bool) -> None:
 def test_the_golden_compiles() -> None:
     """The golden C++ kernels are texts that the compiler takes, as they stand."""
     texts = {p.stem: p.read_text() for p in GOLDEN.glob("*.cpp")}
-    found = build((KernelText(f"golden {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
-                   for n, t in texts.items()), FLAGS)
+    found = build(
+        (
+            KernelText(f"golden {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
+            for n, t in texts.items()
+        ),
+        FLAGS,
+    )
 
     assert len(found) == len(GOLDENS) and all(found.values())

@@ -32,8 +32,9 @@ WAITS = {
 
 
 @pytest.mark.parametrize("name", STITCHED)
-@pytest.mark.parametrize("dialect, suffix", [(CXX, "cpp"), (OPENCL, "cl"), (CUDA, "cu")],
-                         ids=["cxx", "opencl", "cuda"])
+@pytest.mark.parametrize(
+    "dialect, suffix", [(CXX, "cpp"), (OPENCL, "cl"), (CUDA, "cu")], ids=["cxx", "opencl", "cuda"]
+)
 def test_goldens(
     name: str, dialect: Dialect, suffix: str, golden: Callable[[Path, str], None]
 ) -> None:
@@ -55,9 +56,9 @@ def test_results_that_are_read_again_are_fenced() -> None:
     """A work-group waits for its own results as well; one thread alone stores a total."""
     point = Var("tile", dt.int64) * 8
     put = Stage("put", (lanes(COL, number(8)),), (Store("y0", point + COL, load("x0", COL)),))
-    turn = Stage("turn", (lanes(COL, number(8)),), (
-        Store("s0", COL, load("y0", point + (number(7) - COL))),
-    ))
+    turn = Stage(
+        "turn", (lanes(COL, number(8)),), (Store("s0", COL, load("y0", point + (number(7) - COL))),)
+    )
     ast = kernel((Part((), None, (), (put, turn)),), 1, (array("s0", 8),))
 
     text = print_kernel(ast, "again", OPENCL)
@@ -92,8 +93,13 @@ def test_opencl_compiles() -> None:
 def test_cxx_compiles() -> None:
     """All of them, as texts of the CPU's own dialect."""
     texts = {p.stem: p.read_text() for p in FOLDER.glob("*.cpp")}
-    found = build((KernelText(f"stitched {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
-                   for n, t in texts.items()), FLAGS)
+    found = build(
+        (
+            KernelText(f"stitched {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
+            for n, t in texts.items()
+        ),
+        FLAGS,
+    )
 
     assert len(texts) == len(STITCHED) and len(found) == len(texts)
 
@@ -104,10 +110,19 @@ def test_results(tmp_path: Path, rng: Any) -> None:
 
     def run(name: str, size: int, *inputs: Any) -> Any:
         y = np.zeros(size, np.float32)
-        call(library, name, [*inputs, y], {
-            "softmax_dot": (16, 2, 0), "turned_rows": (16, 4, 0), "short_rows": (50, 2, 7),
-            "column_means": (16, 2, 0), "one_place": (16, 4, 0), "whole_tile": (0, 3, 0),
-        }[name])
+        call(
+            library,
+            name,
+            [*inputs, y],
+            {
+                "softmax_dot": (16, 2, 0),
+                "turned_rows": (16, 4, 0),
+                "short_rows": (50, 2, 7),
+                "column_means": (16, 2, 0),
+                "one_place": (16, 4, 0),
+                "whole_tile": (0, 3, 0),
+            }[name],
+        )
         return y
 
     x, w = (rng.normal(size=s).astype(np.float32) for s in ((16, 64), (64, 16)))

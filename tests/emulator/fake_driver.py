@@ -111,7 +111,6 @@ class Function:
         """Whether the text came with CUDA's built-ins, as texts that passkit did not print do."""
         return "namespace emulated {" in self.text
 
-
     def words(self, places: int) -> tuple[int, ...]:
         """Return the arguments of a launch, whose pointers are at an address."""
         if self.is_one_structure:

@@ -36,9 +36,7 @@ def failures_of(
     jobs: list[tuple[str, pk.Graph, dict[str, Any], tuple[dict[str, int], ...]]],
 ) -> Any:
     """Return how graphs fail under their options, at each of their sizes."""
-    executables = compiled(
-        [g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice()
-    )
+    executables = compiled([g for _, g, _, _ in jobs], [o for _, _, o, _ in jobs], EmulatedDevice())
     results = {
         name: failure_of(exe, case_of(graph, *sizes))
         for (name, graph, _, sizes), exe in zip(jobs, executables, strict=True)

@@ -71,7 +71,8 @@ def test_the_other_targets_keep_nan() -> None:
     """Only CUDA C has the function."""
     for name in ("opencl", "cpu"):
         graph = pk.ApplyPasses(
-            pk.parse(LEFT_OUT["softmax"]), ["Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen"],
+            pk.parse(LEFT_OUT["softmax"]),
+            ["Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen"],
             target=name,
         )
         assert not any("fmaxf" in k.source for k in graph.attrs["kernel"].values())

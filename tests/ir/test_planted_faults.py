@@ -221,11 +221,14 @@ FAULTS = {
         "attention_scaled", "    barrier block\n", "", "races emulator", at=3
     ),
     "register blocks that overlap": Fault(
-        "dense37x13x21", "store s0[p0_down * 28", "store s0[p0_down * 20",
+        "dense37x13x21",
+        "store s0[p0_down * 28",
+        "store s0[p0_down * 20",
         "races interpreter emulator",
     ),
     "a row too many of a tile": Fault(
-        "attention2x7x20x8", "if h * 4 + p2_down < 7 - first_row_tile * 4",
+        "attention2x7x20x8",
+        "if h * 4 + p2_down < 7 - first_row_tile * 4",
         "if h * 4 + p2_down < 4",
         "races interpreter emulator",
     ),

@@ -91,16 +91,19 @@ def test_a_long_index_is_not_looked_into() -> None:
 
 def test_packed_parts_follow_each_other_by_tiles() -> None:
     """Parts of other tiles meet only from tile to tile: scratch of another place needs no wait."""
+
     def part(span: int, buffer: str) -> Part:
         back = number(7) - COL
         put = Stage("put", (lanes(COL, number(8)),), (Store(buffer, COL, load("x0", COL)),))
         out = Stage("out", (lanes(COL, number(8)),), (Store("y0", COL, load(buffer, back)),))
         return Part((), None, (), (put, out), span=(number(span), number(span + 1)))
 
-    apart = kernel((part(0, "s0"), part(1, "s1")), 1, (array("s0", 8, offset=0),
-                                                      array("s1", 8, offset=32)))
-    shared = kernel((part(0, "s0"), part(1, "s1")), 1, (array("s0", 8, offset=0),
-                                                       array("s1", 8, offset=0)))
+    apart = kernel(
+        (part(0, "s0"), part(1, "s1")), 1, (array("s0", 8, offset=0), array("s1", 8, offset=32))
+    )
+    shared = kernel(
+        (part(0, "s0"), part(1, "s1")), 1, (array("s0", 8, offset=0), array("s1", 8, offset=0))
+    )
     assert waits(apart) == waits(shared) == {(0, 0), (0, 1), (1, 0), (1, 1)}
     assert not list(hazards(shared))
     assert list(hazards(waiting(shared, (1, 0), False)))
@@ -112,9 +115,11 @@ def test_a_row_of_no_lanes_of_its_own() -> None:
     put = Stage("put", (lanes(COL, number(8)),), (Store("s0", here + COL, load("x0", COL)),))
     found = []
     for index in (COL, number(7) - COL):
-        out = Stage("out", (lanes(COL, number(8)),), (
-            Store("y0", Var("row", dt.int64) * 8 + COL, load("s0", here + index)),
-        ))
+        out = Stage(
+            "out",
+            (lanes(COL, number(8)),),
+            (Store("y0", Var("row", dt.int64) * 8 + COL, load("s0", here + index)),),
+        )
         parts = rows_of_tile(4, (put,)), rows_of_tile(4, (out,))
         found.append(waits(kernel(parts, 1, (array("s0", 32),))))
 

@@ -86,8 +86,13 @@ def test_scratch_is_declared() -> None:
     names = [b.name for b in ast.scratch]
     body = statements(VARIANCE)
     first = next(k for k, s in enumerate(body) if isinstance(s, Store) and s.buffer in names)
-    reads = [k for k, s in enumerate(body) for e in expressions(s) for x in walk(e)
-             if isinstance(x, Load) and x.buffer in names]
+    reads = [
+        k
+        for k, s in enumerate(body)
+        for e in expressions(s)
+        for x in walk(e)
+        if isinstance(x, Load) and x.buffer in names
+    ]
 
     assert names == ["s0"] and first < min(reads)
 

@@ -116,9 +116,7 @@ def test_a_group_made_by_hand() -> None:
         group = Group(pk.Graph([ops.exp(I * 2.0) + table]), Kind.ELEMWISE)
         feeds = {"i": graph.inputs[0].entries[0], "t": TABLE}
         node = fused_node(group, tuple(feeds[n.name] for n in group.inputs), "mine")
-        return pk.Graph(node.entries).with_attrs(
-            subgraph=pk.Annotation("subgraph", {node: group})
-        )
+        return pk.Graph(node.entries).with_attrs(subgraph=pk.Annotation("subgraph", {node: group}))
 
     run = pk.compile(pk.ApplyPasses(GRAPH, [wrap, "CodeGen"]))
     (found,) = run(x=np.zeros(SHAPE, np.float32))

@@ -37,7 +37,8 @@ MIXED = (
 
 
 MANY = "; ".join([*(f"x{k}: f32[9]" for k in range(5)), "return "]) + ", ".join(
-    f"exp(x{k})" for k in range(5))
+    f"exp(x{k})" for k in range(5)
+)
 
 
 def group_of(text: str) -> Group:
@@ -52,18 +53,24 @@ def schedule_of(group: Group) -> Schedule:
     return plan
 
 
-@pytest.mark.parametrize("text, outputs", [
-    ("x: f32[9]; y: f32[8]; return exp(x), exp(y)", [(0,), (1,)]),
-    ("x: f32[9]; e = exp(x); return neg(e), sin(e)", [(0, 1)]),
-    ("x: f32[9]; y: f32[8]; a = exp(x); return a, exp(y), neg(a)", [(0, 2), (1,)]),
-    ("x: f32[9]; c: f32[]; y: f32[8]; return mul(x, c), mul(y, c)", [(0,), (1,)]),
-    # One space: what reads the same is one loop, and so are a few arrays; many are not.
-    ("x: f32[9]; y: f32[8]; return exp(x), exp(y), neg(x)", [(0, 2), (1,)]),
-    ("x: f32[9]; y: f32[9]; return exp(x), neg(y)", [(0, 1)]),
-    (MANY, [(0, 1, 2, 3), (4,)]),
-    ("x: f32[9, 8]; return exp(x), reduce_sum(x, axis=1), reduce_sum(x, axis=0)", [(0, 1), (2,)]),
-    ("x: f32[n, 4]; y: f32[m, 4]; return exp(x), exp(y)", [(0,), (1,)]),
-])
+@pytest.mark.parametrize(
+    "text, outputs",
+    [
+        ("x: f32[9]; y: f32[8]; return exp(x), exp(y)", [(0,), (1,)]),
+        ("x: f32[9]; e = exp(x); return neg(e), sin(e)", [(0, 1)]),
+        ("x: f32[9]; y: f32[8]; a = exp(x); return a, exp(y), neg(a)", [(0, 2), (1,)]),
+        ("x: f32[9]; c: f32[]; y: f32[8]; return mul(x, c), mul(y, c)", [(0,), (1,)]),
+        # One space: what reads the same is one loop, and so are a few arrays; many are not.
+        ("x: f32[9]; y: f32[8]; return exp(x), exp(y), neg(x)", [(0, 2), (1,)]),
+        ("x: f32[9]; y: f32[9]; return exp(x), neg(y)", [(0, 1)]),
+        (MANY, [(0, 1, 2, 3), (4,)]),
+        (
+            "x: f32[9, 8]; return exp(x), reduce_sum(x, axis=1), reduce_sum(x, axis=0)",
+            [(0, 1), (2,)],
+        ),
+        ("x: f32[n, 4]; y: f32[m, 4]; return exp(x), exp(y)", [(0,), (1,)]),
+    ],
+)
 def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
     """Operators that no edge joins are parts, unless one loop serves both."""
     parts = group_of(text).parts
@@ -75,11 +82,14 @@ def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
         assert [graph.outputs[k] for k in part.outputs] == list(part.graph.outputs)
 
 
-@pytest.mark.parametrize("make", [
-    lambda x: pk.ops.split(x, 40, axis=1),
-    lambda x: pk.ops.unstack(x, axis=1),
-    lambda x: [x * float(k + 2) for k in range(40)],
-])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: pk.ops.split(x, 40, axis=1),
+        lambda x: pk.ops.unstack(x, axis=1),
+        lambda x: [x * float(k + 2) for k in range(40)],
+    ],
+)
 def test_many_readers_of_one_array(make: Any) -> None:
     """A loop serves at most RESULTS of the parts that read one array, whatever their number."""
     graph = planned(pk.Graph(list(make(pk.var("x", (8, 120))))), "CodeGen")
@@ -121,8 +131,10 @@ def test_scratch_of_parts_overlaps() -> None:
 
 def test_spans() -> None:
     """Tiles are numbered one behind the other; each tile belongs to somebody."""
-    group = group_of("x: f32[n]; y: f32[m, 9]; z: f32[k, 700]; return exp(x), exp(transpose(y)), "
-                     "reduce_sum(z, axis=1)")
+    group = group_of(
+        "x: f32[n]; y: f32[m, 9]; z: f32[k, 700]; return exp(x), exp(transpose(y)), "
+        "reduce_sum(z, axis=1)"
+    )
     plan = schedule_of(group)
     ast, tiles = lower(group, plan, plan_shared(group, plan))
     spans = [p.span for p in ast.phases[0].parts if p.span is not None]
@@ -141,8 +153,9 @@ def test_a_part_without_a_space() -> None:
 
 def test_a_stitched_part() -> None:
     """Where one part would be stitched, all are; nothing of it is overwritten."""
-    group = group_of("x: f32[64, 30]; w: f32[30, 20]; y: f32[64, 20]; "
-                     "return exp(matmul(x, w)), exp(y)")
+    group = group_of(
+        "x: f32[64, 30]; w: f32[30, 20]; y: f32[64, 20]; return exp(matmul(x, w)), exp(y)"
+    )
     plan = plan_group(group, cpu())
     node = fused_node(group, tuple(n.entries[0] for n in group.inputs), "both")
 
@@ -161,8 +174,10 @@ def test_schedules_of_other_groups() -> None:
 
 def test_in_place() -> None:
     """A part overwrites what it alone reads, at the points where it writes."""
-    text = ("x: f32[9]; y: f32[8]; z: f32[8, 8]; c: f32[1]; a = mul(x, c); b = exp(y); "
-            "d = add(z, y); e = reduce_sum(z, axis=0); return a, b, d, e")
+    text = (
+        "x: f32[9]; y: f32[8]; z: f32[8, 8]; c: f32[1]; a = mul(x, c); b = exp(y); "
+        "d = add(z, y); e = reduce_sum(z, axis=0); return a, b, d, e"
+    )
     names = ["a", "b", "d", "e"]
     graph = planned(pk.parse(text), "Fusion", keep_together=[names])
     (node,) = [n for n in graph.nodes if n.op is FUSED]
@@ -188,7 +203,10 @@ def test_tiles_take_as_long_as_others() -> None:
 def test_bundles() -> None:
     """Small parts share tiles, behind those of their own; none takes longer than it should."""
     assert bundles([1.0, 5.0, 2.0, 1.0, 2.0], [True, False, True, True, True], 4.0) == [
-        [1], [0, 2, 3], [4]]
+        [1],
+        [0, 2, 3],
+        [4],
+    ]
     assert bundles([1.0, 1.0], [False, False], 0.0) == [[0], [1]]
 
 

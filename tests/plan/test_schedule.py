@@ -51,6 +51,7 @@ def test_streams_move_what_is_kept() -> None:
 
 def test_in_place() -> None:
     """A result may overwrite an input that is read just where it is written."""
+
     def pairs(text: str) -> list[tuple[int, int]]:
         graph = planned(pk.parse(text), "Fusion")
         (node,) = [n for n in graph.nodes if n.op is FUSED]
@@ -87,8 +88,10 @@ def test_in_place_of_rows(text: str, allowed: list[str]) -> None:
 @pytest.mark.parametrize("target, places", [("cpu", 1), ("cuda", 0), ("opencl", 0), ("blocks", 0)])
 def test_rows_in_place_are_made_by_one_thread(target: str, places: int) -> None:
     """Elsewhere all threads of a block may still read what one of them would write."""
-    graph = pk.parse("x: f32[8, 8]; w: f32[8]; y = exp(w); s = add(reduce_sum(x, axis=1), y); "
-                     "return relu(reshape(s, shape=(2, 4)))")
+    graph = pk.parse(
+        "x: f32[8, 8]; w: f32[8]; y = exp(w); s = add(reduce_sum(x, axis=1), y); "
+        "return relu(reshape(s, shape=(2, 4)))"
+    )
     given = {"target": target, "keep_apart": [["y", "reduce_sum"], ["relu", "reduce_sum"]]}
     storage = planned(graph, "CodeGen", **given)
     plan = pk.ApplyPasses(storage, ["PlanMemory"]).attrs["storage"]

@@ -37,7 +37,7 @@ CHUNKS = "x: f32[1000000]; return reduce_sum(x, axis=0)"
 TURNED = "x: f32[96, 200]; y: f32[200, 96]; return add(transpose(x, axes=(1, 0)), y)"
 WIDE_TURNED = (
     "x: f64[96, 200]; y: f32[200, 96];"
-    "return add(cast(transpose(x, axes=(1, 0)), dtype=\"float32\"), y)"
+    'return add(cast(transpose(x, axes=(1, 0)), dtype="float32"), y)'
 )
 FOLDED = "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdims=true))"
 X, Y, V, U, S = Bind.THREAD_X, Bind.THREAD_Y, Bind.VECTOR, Bind.UNROLL, Bind.SERIAL

@@ -178,6 +178,7 @@ def test_parts_without_a_nest_take_the_other_path() -> None:
 
 def test_a_rule_of_the_user_applies_to_parts() -> None:
     """A rule makes the schedule of each part that it is for; one that is not legal is refused."""
+
     def rule(nest: Any, gpu: Any) -> Any:
         if nest.is_reduced or len(nest.axes) > 1:
             return None

@@ -9,8 +9,7 @@ import pytest
 from passkit.selection.patterns import LADDER, LARGEST, Kind, exploration, substitution
 from passkit.selection.units import Units
 
-L, E, R, P, G, OUT = (
-    Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)
+L, E, R, P, G, OUT = (Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)
 
 
 def shown(found: object) -> list[list[int]]:
@@ -25,13 +24,20 @@ MLP = (
 """In front of the first of three products: two operators. Behind the second: a sum."""
 
 
-@pytest.mark.parametrize("step, wanted", list(enumerate([
-    [[0, 1], [3, 4, 5, 6, 7, 8], [10, 11]],
-    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
-    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
-    [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
-    [[0, 1], [3, 4], [10, 11]],
-])))
+@pytest.mark.parametrize(
+    "step, wanted",
+    list(
+        enumerate(
+            [
+                [[0, 1], [3, 4, 5, 6, 7, 8], [10, 11]],
+                [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+                [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+                [[0, 1], [3, 4], [6, 7, 8], [10, 11]],
+                [[0, 1], [3, 4], [10, 11]],
+            ]
+        )
+    ),
+)
 def test_what_lies_between_cuts(step: int, wanted: list[list[int]]) -> None:
     """The more classes cut, the smaller patterns are; nothing in front is lost."""
     kinds, needs = MLP
@@ -105,7 +111,8 @@ def test_ways_between_units() -> None:
         for k in range(n):
             above[k] = needs[k].union(*(above[b] for b in needs[k]))
         wanted = {
-            k for k in range(n) if k not in body and above[k] & set(body)
-            and any(k in above[b] for b in body)
+            k
+            for k in range(n)
+            if k not in body and above[k] & set(body) and any(k in above[b] for b in body)
         }
         assert units.between(body) == wanted

@@ -125,9 +125,13 @@ def test_greed_is_strictly_worse_where_it_must_be() -> None:
     needs: Needs = [set()] + [{k} for k in range(39)]
     given = []
     for k in range(0, 40, 8):
-        given += patterns((range(k, k + 4), 3.0), ((k + 4, k + 5, k + 6, k + 7), 3.0),
-                          ((k + 2, k + 3, k + 4, k + 5), 4.0), ((k, k + 1), 0.5),
-                          ((k + 6, k + 7), 0.5))
+        given += patterns(
+            (range(k, k + 4), 3.0),
+            ((k + 4, k + 5, k + 6, k + 7), 3.0),
+            ((k + 2, k + 3, k + 4, k + 5), 4.0),
+            ((k, k + 1), 0.5),
+            ((k + 6, k + 7), 0.5),
+        )
     problem = problem_of(needs, given)
 
     assert exact(problem).gain == 30.0
@@ -138,8 +142,14 @@ def test_greed_is_strictly_worse_where_it_must_be() -> None:
 def test_nested_families() -> None:
     """Of each pattern itself, or the best within it, without a solver; equal ones are not cut."""
     needs: Needs = [set()] + [{k} for k in range(7)]
-    given = patterns((range(8), 5.0), (range(4), 3.0), (range(4, 8), 2.0), ((0, 1), 2.0),
-                     ((2, 3), 1.5), ((4, 5), 0.5))
+    given = patterns(
+        (range(8), 5.0),
+        (range(4), 3.0),
+        (range(4, 8), 2.0),
+        ((0, 1), 2.0),
+        ((2, 3), 1.5),
+        ((4, 5), 0.5),
+    )
     problem = problem_of(needs, given)
     everything = range(len(problem.patterns))
 

@@ -32,13 +32,23 @@ def test_steps_to_what_leaves() -> None:
     assert [found[n] for n in graph.nodes if n.op is not None] == [6, 5, 4, 3, 2, 1, 0]
 
 
-@pytest.mark.parametrize("call, work", [
-    ("exp(x)", Work.EXPENSIVE), ("div(x, x)", Work.EXPENSIVE), ("neg(x)", Work.LIGHT),
-    ("add(x, x)", Work.LIGHT), ("transpose(x)", Work.FREE), ("reshape(x, shape=(9,))", Work.FREE),
-    ("broadcast_to(x, shape=(2, 3, 3))", Work.FREE), ("reduce_sum(x, axis=0)", Work.REDUCE),
-    ("cumsum(x, axis=0)", Work.REDUCE), ("matmul(x, x)", Work.DOT),
-    ("concat(x, x, axis=0)", Work.LIGHT), ("cast(x, dtype=\"float16\")", Work.LIGHT),
-])
+@pytest.mark.parametrize(
+    "call, work",
+    [
+        ("exp(x)", Work.EXPENSIVE),
+        ("div(x, x)", Work.EXPENSIVE),
+        ("neg(x)", Work.LIGHT),
+        ("add(x, x)", Work.LIGHT),
+        ("transpose(x)", Work.FREE),
+        ("reshape(x, shape=(9,))", Work.FREE),
+        ("broadcast_to(x, shape=(2, 3, 3))", Work.FREE),
+        ("reduce_sum(x, axis=0)", Work.REDUCE),
+        ("cumsum(x, axis=0)", Work.REDUCE),
+        ("matmul(x, x)", Work.DOT),
+        ("concat(x, x, axis=0)", Work.LIGHT),
+        ('cast(x, dtype="float16")', Work.LIGHT),
+    ],
+)
 def test_what_an_element_costs(call: str, work: Work) -> None:
     """Index maps cost nothing; folds, scans and dots are their own kind."""
     assert work_of(typed(f"x: f32[3, 3]; return {call}").outputs[0].node) is work

@@ -165,8 +165,11 @@ def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
     """Arrays whose positions are what is left of them."""
     at = {a.value: k for k, a in enumerate(arrays)}
     return [
-        evolve(a, over=frozenset(at[p] for p in a.over if p in at),
-               operands=tuple(at[p] for p in a.operands if p in at))
+        evolve(
+            a,
+            over=frozenset(at[p] for p in a.over if p in at),
+            operands=tuple(at[p] for p in a.operands if p in at),
+        )
         for a in arrays
     ]
 
@@ -281,6 +284,7 @@ def test_without_the_test_of_overwriting_there_are_hazards(
     mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The check finds arrays that lie over what is still read once nothing prevents them."""
+
     def blind(arrays: Sequence[TileArray], v: int, p: int) -> bool:
         return arrays[p].dies <= arrays[v].born
 

@@ -27,7 +27,11 @@ def test_names_count_each_operator_by_itself() -> None:
     )
 
     assert sorted(value_names(group).values()) == [
-        "add_1", "add_2", "exp_1", "reduce_max_1", "reduce_max_2",
+        "add_1",
+        "add_2",
+        "exp_1",
+        "reduce_max_1",
+        "reduce_max_2",
     ]
     assert [name for node, name in value_names(group).items() if node.name == "right"] == [
         "reduce_max_2"

@@ -13,19 +13,22 @@ from passkit.space.orderly import are_orderly
 o = pk.ops
 
 
-@pytest.mark.parametrize("made, wanted", [
-    (o.exp, True),
-    (lambda x: o.reduce_sum(x, axis=0), True),
-    (lambda x: x[2:5, 1:3], True),
-    (lambda x: o.concat(x, x, axis=1), True),
-    (lambda x: o.reshape(x, shape=(3, 8)), True),
-    (lambda x: o.broadcast_to(x[:, :1], shape=(6, 4)), True),
-    (lambda x: o.expand_dims(x[:, 1], axis=1), True),
-    (o.transpose, False),
-    (lambda x: o.transpose(o.reshape(x, shape=(2, 3, 4)), axes=(1, 0, 2)), False),
-    (lambda x: x[:, ::2], False),
-    (lambda x: o.gather(x, pk.var("i", (6,), "int64")), False),
-])
+@pytest.mark.parametrize(
+    "made, wanted",
+    [
+        (o.exp, True),
+        (lambda x: o.reduce_sum(x, axis=0), True),
+        (lambda x: x[2:5, 1:3], True),
+        (lambda x: o.concat(x, x, axis=1), True),
+        (lambda x: o.reshape(x, shape=(3, 8)), True),
+        (lambda x: o.broadcast_to(x[:, :1], shape=(6, 4)), True),
+        (lambda x: o.expand_dims(x[:, 1], axis=1), True),
+        (o.transpose, False),
+        (lambda x: o.transpose(o.reshape(x, shape=(2, 3, 4)), axes=(1, 0, 2)), False),
+        (lambda x: x[:, ::2], False),
+        (lambda x: o.gather(x, pk.var("i", (6,), "int64")), False),
+    ],
+)
 def test_orderly(made: Callable[[Entry], Entry], wanted: bool) -> None:
     """Pieces and rows are read as they lie; what is turned, strided or gathered is not."""
     graph = pk.ApplyPasses(pk.Graph([made(pk.var("x", (6, 4)))]), "Complete")

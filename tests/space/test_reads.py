@@ -20,15 +20,20 @@ def reads(text: str) -> list[tuple[int, list[str]]]:
     node = pk.parse(text).outputs[0].node
     found = reads_of(node, (i, j), EXTENTS)
     plain = {repr(i): "i", repr(j): "j"}
-    return [(k, [plain.get(repr(expression(normal(x, EXTENTS))), "?") for x in at])
-            for k, at in found.at]
+    return [
+        (k, [plain.get(repr(expression(normal(x, EXTENTS))), "?") for x in at])
+        for k, at in found.at
+    ]
 
 
-@pytest.mark.parametrize("text, wanted", [
-    ("x: f32[6, 8]; y: f32[6, 8]; return add(x, y)", [(0, ["i", "j"]), (1, ["i", "j"])]),
-    ("x: f32[6, 8]; y: f32[8]; return add(x, y)", [(0, ["i", "j"]), (1, ["j"])]),
-    ("x: f32[8, 6]; return transpose(x)", [(0, ["j", "i"])]),
-])
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("x: f32[6, 8]; y: f32[6, 8]; return add(x, y)", [(0, ["i", "j"]), (1, ["i", "j"])]),
+        ("x: f32[6, 8]; y: f32[8]; return add(x, y)", [(0, ["i", "j"]), (1, ["j"])]),
+        ("x: f32[8, 6]; return transpose(x)", [(0, ["j", "i"])]),
+    ],
+)
 def test_indices(text: str, wanted: list[tuple[int, list[str]]]) -> None:
     """Broadcasting operators read aligned, movement operators where their code says."""
     assert reads(text) == wanted

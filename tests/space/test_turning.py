@@ -76,6 +76,7 @@ def test_every_width_past_the_caches(part: int, rng: Any) -> None:
 
 def test_what_is_narrow() -> None:
     """A few elements that are read evenly; not what is looked up, nor where a choice is made."""
+
     def composition(text: str) -> Composition:
         (plan,) = planned(pk.parse(text), "SchedulePlan").attrs["schedule"].values()
         found: Composition = plan.composition
@@ -148,6 +149,27 @@ def test_wide_blocks(dtype: str, rng: Any) -> None:
                 shape = [sizes.get(str(d), d) for d in e.entries[0].shape]
                 feeds[e.name] = rng.integers(0, 2, shape).astype(e.entries[0].dtype.numpy)
             agree(graph, exe, feeds)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+def test_wide_blocks_have_whole_squares(dtype: str, count: int, rng: Any) -> None:
+    """Blocks of any number of inputs have rows in sixteens, since squares are written whole."""
+    names = "xyzw"[:count]
+    inputs = "; ".join(f"{name}: {dtype}[n, 24]" for name in names)
+    total = "u"
+    for name in names:
+        total = f"maximum({total}, transpose({name}))"
+    graph = pk.parse(f"{inputs}; u: {dtype}[24, n]; return {total}")
+    exe = pk.compile(graph)
+
+    blocks = re.findall(r"_rows_\d+\[(\d+) \* \d+\]", exe.source)
+    assert len(blocks) == count
+    assert all(int(rows) % 16 == 0 for rows in blocks)
+    feeds = {name: rng.standard_normal((85, 24)) for name in names}
+    feeds["u"] = rng.standard_normal((24, 85))
+    cast = {k: v.astype(graph.inputs[0].entries[0].dtype.numpy) for k, v in feeds.items()}
+    agree(graph, exe, cast)
 
 
 def test_where_blocks_are_wide() -> None:

@@ -88,9 +88,11 @@ def test_the_figure() -> None:
 
 def test_a_product_may_cut_its_rows() -> None:
     """Rows of the left operand are a block's own; the right one is whole in its batch."""
-    graph = pk.parse("q: f32[2, 64, 16]; k: f32[2, 94, 16]; v: f32[2, 94, 32];"
-                     "s = matmul(q, k, transpose_b=true); m = reduce_max(s, axis=2, keepdims=true);"
-                     "return matmul(exp(sub(s, m)), v)")
+    graph = pk.parse(
+        "q: f32[2, 64, 16]; k: f32[2, 94, 16]; v: f32[2, 94, 32];"
+        "s = matmul(q, k, transpose_b=true); m = reduce_max(s, axis=2, keepdims=true);"
+        "return matmul(exp(sub(s, m)), v)"
+    )
     held = named(graph, "matmul", "reduce_max")
     found = states_of(graph, {graph.outputs[0]: Split(1, 8)}, held)
 
@@ -116,7 +118,8 @@ def test_a_value_that_all_blocks_need() -> None:
     assert isinstance(found, Diagnostic) and found.code == "tile.whole"
     assert str(found) == (
         "s is needed as WHOLE by mul in each of 3 blocks, and each element of a result is written "
-        "by one")
+        "by one"
+    )
     assert found.data == {"value": "s", "state": WHOLE, "user": "mul", "blocks": 3}
     assert found.at == (total.node.label,)
     assert blocks(states_of(two, {root: Split(0, 12)}, [])) == {1}
@@ -132,14 +135,14 @@ def test_two_users_that_need_different_parts() -> None:
     both = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e)), e")
     found = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
     assert isinstance(found, Diagnostic) and found.code == "tile.conflict"
-    assert str(found) == (
-        "e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose")
+    assert str(found) == ("e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose")
     assert (found.data["user"], found.data["other_user"]) == ("add", "transpose")
     turned = pk.parse("x: f32[8, 8]; e = exp(x); return e, transpose(e)")
     two = states_of(turned, dict.fromkeys(turned.outputs, Split(0, 2)), [])
     assert isinstance(two, Diagnostic)
     assert str(two) == (
-        "e is needed as (0, 2, Row) by the caller and as (1, 2, Column) by transpose")
+        "e is needed as (0, 2, Row) by the caller and as (1, 2, Column) by transpose"
+    )
     across = dict(zip(turned.outputs, [Split(0, 2), Split(1, 2, COLUMN)], strict=True))
     assert states_of(turned, across, []) == across
 
@@ -179,14 +182,16 @@ def test_what_cannot_be_split_is_rejected() -> None:
     found = states_of(graph, {root: Split(0, 2)}, [])
 
     assert isinstance(found, Diagnostic) and found.code == "tile.operator"
-    assert str(found) == ("sort rejects (0, 2, Row): what an element of sort reads is not known; "
-                          "set FSchedule on it")
+    assert str(found) == (
+        "sort rejects (0, 2, Row): what an element of sort reads is not known; set FSchedule on it"
+    )
     assert isinstance(states_of(graph, {root: Split(0, 6)}, named(graph, "sort")), dict)
     square = pk.parse("x: f32[6, 4]; y: f32[4, 8]; return matmul(x, y)")
     cut = states_of(square, {square.outputs[0]: Split(1, 2)}, [])
     assert isinstance(cut, Diagnostic)
     assert str(cut) == (
-        "matmul rejects (1, 2, Row): a product is cut into rows, or into columns, not into both")
+        "matmul rejects (1, 2, Row): a product is cut into rows, or into columns, not into both"
+    )
 
 
 def test_empty_values() -> None:
@@ -202,8 +207,10 @@ def test_empty_values() -> None:
 
 def test_unknown_extents() -> None:
     """A softmax of n rows has n blocks, or as many as chunks of 16; nothing is known of n."""
-    graph = pk.parse("x: f32[n, 512]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)));"
-                     "return div(e, reduce_sum(e, axis=1, keepdims=true))")
+    graph = pk.parse(
+        "x: f32[n, 512]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)));"
+        "return div(e, reduce_sum(e, axis=1, keepdims=true))"
+    )
     n = Size.symbol("n")
     held = named(graph, "reduce_max", "reduce_sum", "exp")
 
@@ -265,8 +272,11 @@ def makers(x: Entry, other: Entry, rng: random.Random) -> list[Callable[[], Entr
             lambda: ops.roll(x, shift=1, axis=axis),
         ]
     if len(shape) > 1:
-        found += [lambda: ops.transpose(x), lambda: x - x[:1],
-                  lambda: ops.matmul(x, other, transpose_b=True)]
+        found += [
+            lambda: ops.transpose(x),
+            lambda: x - x[:1],
+            lambda: ops.matmul(x, other, transpose_b=True),
+        ]
     return found
 
 
@@ -295,8 +305,9 @@ def misread(graph: Graph, states: States, parts: list[SplitPart]) -> list[tuple[
         outside = set(states) - set(part.results)
         for entry in (e for e in part.results if e in states):
             copied, sources = cut_out(entry, outside)
-            feeds = {n: rng.standard_normal(known_shape(e)).astype("f4")
-                     for n, e in sources.items()}
+            feeds = {
+                n: rng.standard_normal(known_shape(e)).astype("f4") for n, e in sources.items()
+            }
             held = {n: a for n, a in feeds.items() if sources[n] in states}
             needs = dependence([copied], feeds, held) if held else {}
             own = allowed(states[entry], known_shape(entry), many)
@@ -334,8 +345,9 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
 
 def test_the_check_of_reads_has_power() -> None:
     """States that are wrong are found to be."""
-    graph = pk.parse("x: f32[4, 6]; e = exp(x);"
-                     "return add(e, slice(e, begin=(3, 0), size=(4, 6), step=(-1, 1)))")
+    graph = pk.parse(
+        "x: f32[4, 6]; e = exp(x);return add(e, slice(e, begin=(3, 0), size=(4, 6), step=(-1, 1)))"
+    )
     (root,), (e,) = graph.outputs, named(graph, "exp")
     parts = parts_of(graph, [e])
 

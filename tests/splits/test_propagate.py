@@ -64,12 +64,15 @@ def test_the_paper_s_literal_rule_is_found_wrong() -> None:
     assert rows == [0, 0, 0]
 
 
-@pytest.mark.parametrize("part, lie, caught", [
-    ("owns", lambda self, split, shape, index: True, "transpose last"),
-    ("owns", lambda self, split, shape, index: True, "reverse"),
-    ("_shared", lambda self, linear, count: 1, "broadcast_to"),
-    ("_shared", lambda self, linear, count: 1, "gather"),
-])
+@pytest.mark.parametrize(
+    "part, lie, caught",
+    [
+        ("owns", lambda self, split, shape, index: True, "transpose last"),
+        ("owns", lambda self, split, shape, index: True, "reverse"),
+        ("_shared", lambda self, linear, count: 1, "broadcast_to"),
+        ("_shared", lambda self, linear, count: 1, "gather"),
+    ],
+)
 def test_a_derivation_that_proves_nothing_is_found(
     part: str, lie: Any, caught: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,8 +159,11 @@ def test_a_rule_wins_and_must_fit() -> None:
     ruled.set_attr("FSchedule", lambda node, split, shapes: answers[split.chunk - 1])
     y = ruled(pk.var("x", (4, 5)), pk.var("y", (4, 5)))
 
-    with pytest.raises(pk.RuleError, match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
-                       r"a Split, WHOLE or a Reject for each operand, got \[Split"):
+    with pytest.raises(
+        pk.RuleError,
+        match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
+        r"a Split, WHOLE or a Reject for each operand, got \[Split",
+    ):
         operand_states(y, Split(0, 1))
     assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
     assert operand_states(y, Split(0, 3)) == (

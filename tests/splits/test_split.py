@@ -119,13 +119,20 @@ def test_unknown_extents() -> None:
     assert not Split(0, 8).same(Split(0, 4), (N, 3))
 
 
-@pytest.mark.parametrize("split, shape, message", [
-    (Split(2, 1), (4, 6), r"the split \(2, 1, Row\) needs a dimension 2; the shape \(4, 6\) has 2"),
-    (Split(-1, 1), (4,), r"\(-1, 1, Row\) needs a dimension -1"),
-    (Split(0, 0), (4,), r"\(0, 0, Row\) needs a chunk of 1 or more elements, got 0"),
-    (Split(1, N - M, COLUMN), (4, N), "needs a chunk of 1 or more elements, got -m . n"),
-    (Split(0, 1), (4, 0), r"the shape \(4, 0\) has no elements that the split \(0, 1, Row\)"),
-])
+@pytest.mark.parametrize(
+    "split, shape, message",
+    [
+        (
+            Split(2, 1),
+            (4, 6),
+            r"the split \(2, 1, Row\) needs a dimension 2; the shape \(4, 6\) has 2",
+        ),
+        (Split(-1, 1), (4,), r"\(-1, 1, Row\) needs a dimension -1"),
+        (Split(0, 0), (4,), r"\(0, 0, Row\) needs a chunk of 1 or more elements, got 0"),
+        (Split(1, N - M, COLUMN), (4, N), "needs a chunk of 1 or more elements, got -m . n"),
+        (Split(0, 1), (4, 0), r"the shape \(4, 0\) has no elements that the split \(0, 1, Row\)"),
+    ],
+)
 def test_splits_that_do_not_fit(split: Split, shape: Any, message: str) -> None:
     """Each says what the split needs and what the shape has."""
     with pytest.raises(ScheduleError, match=message):
@@ -163,10 +170,16 @@ def test_wholes() -> None:
     assert join(Whole(1, 2), Whole(2, 2), (2, 3, 4)) == WHOLE
 
 
-@pytest.mark.parametrize("whole, shape", [
-    (Whole(1, 2), (3, 4)), (Whole(2, 3), (2, 3, 4)), (Whole(2), (3, 1, 2)), (WHOLE, (2, 2)),
-    (Whole(1, 4), (1, 3)),
-])
+@pytest.mark.parametrize(
+    "whole, shape",
+    [
+        (Whole(1, 2), (3, 4)),
+        (Whole(2, 3), (2, 3, 4)),
+        (Whole(2), (3, 1, 2)),
+        (WHOLE, (2, 2)),
+        (Whole(1, 4), (1, 3)),
+    ],
+)
 def test_coordinates_of_a_whole(whole: Whole, shape: tuple[int, ...]) -> None:
     """As expressions of the block's number, and as a question about one element."""
     blocks = np.arange(40)

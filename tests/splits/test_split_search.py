@@ -139,8 +139,7 @@ def test_what_is_in_the_way_is_told() -> None:
     assert "sort rejects (0, 2, Row)" in " ".join(str(r) for r in opaque.refused)
     empty = search("x: f32[0, 3]; y: f32[3]; return exp(y), tanh(x)")
     assert list(empty) == []
-    assert [str(r) for r in empty.refused] == [
-        "exp and tanh have no number of blocks in common"]
+    assert [str(r) for r in empty.refused] == ["exp and tanh have no number of blocks in common"]
     dear = Diagnostic("tile.window_rows")
     most = search(TWO, lambda states, blocks: dear if states else 0.0)
     assert list(most) == [] and set(most.refused) == {dear}

@@ -44,8 +44,10 @@ def test_few_threads_wait_for_memory() -> None:
 
     assert needed("x: f32[9]; a = exp(x); return neg(a)") == BASE + 2
     assert needed("x: f64[9]; a = exp(x); return neg(a)") == BASE + 4
-    ways = [f"a{k} = mul(x, {k + 2.0}); s{k} = exp({f'mul(s{k - 1}, a{k})' if k else 'a0'})"
-            for k in range(60)]
+    ways = [
+        f"a{k} = mul(x, {k + 2.0}); s{k} = exp({f'mul(s{k - 1}, a{k})' if k else 'a0'})"
+        for k in range(60)
+    ]
     again = [f"t{k} = mul({f't{k - 1}' if k else 's59'}, a{k})" for k in range(60)]
     assert needed(f"x: f32[9]; {'; '.join([*ways, *again])}; return t59") >= BASE + 60
 

@@ -103,7 +103,6 @@ def test_pieces(extent: int | Size, chunk: int | Size, pieces: int | None) -> No
     assert pieces_of(extent, chunk) == pieces
 
 
-
 @pytest.mark.parametrize(
     "extent, chunk, said",
     [
@@ -149,6 +148,7 @@ def test_one_way_to_say_it(extent: int | Size, chunk: int | Size, said: str) -> 
 )
 def test_other_ways_to_say_it(attr: str, extent: int, said: str) -> None:
     """Spellings of one thing become one; what no kernel does stays as it was written."""
+
     def read(text: str) -> object:
         return parse_template(f"v[{text}];").stages[0].attrs[0]
 

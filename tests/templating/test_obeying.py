@@ -206,7 +206,7 @@ OWNED = (
 def test_tiles_own_what_templates_say(text: str) -> None:
     """Two elements of a result lie in one tile just where the words put them in one block."""
     graph = pk.parse(text)
-    (node, group), = planned(graph, "Fusion").attrs["subgraph"].items()
+    ((node, group),) = planned(graph, "Fusion").attrs["subgraph"].items()
     seen = set()
     for variant in variants(group, cpu()):
         plan = planned(graph, "CodeGen", templates={node.name: variant.template})
@@ -283,9 +283,7 @@ def test_results_that_follow_what_they_move() -> None:
 
     assert "reshape" not in texts[0] and any("reshape" in text for text in texts)
     for text in texts[:6]:
-        run = pk.compile(
-            graph, target="blocks", keep_together=names, templates={ranked.name: text}
-        )
+        run = pk.compile(graph, target="blocks", keep_together=names, templates={ranked.name: text})
         np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
 
 
@@ -304,7 +302,7 @@ def test_phases_may_leave_out_what_they_compute_again() -> None:
     )
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     found = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
-    (name, own), = found.items()
+    ((name, own),) = found.items()
     named = [{s.name for s in v.template.stages} for v in own]
 
     assert any(others < named[0] for others in named)
@@ -432,9 +430,14 @@ def test_the_default_in_words_is_the_default() -> None:
     assert given == evolve(plan, source=Source.USER)
 
 
-@pytest.mark.parametrize("attrs", [
-    "GRID_/64-WARP_64,CTA", "GRID_~4096,CTA", "GRID_/64-THREAD_64,GRID_/512-CTA_512",
-])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        "GRID_/64-WARP_64,CTA",
+        "GRID_~4096,CTA",
+        "GRID_/64-THREAD_64,GRID_/512-CTA_512",
+    ],
+)
 def test_unknown_sizes_in_other_ways(attrs: str) -> None:
     """Where one way for lanes to lie needs a number, another may do without."""
     group = group_of("x: f32[m, n]; return transpose(x)")
@@ -470,7 +473,7 @@ def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:
 
     plan = planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: changed})
 
-    (node, group), = plan.attrs["subgraph"].items()
+    ((node, group),) = plan.attrs["subgraph"].items()
     assert template_of(group, plan.attrs["schedule"][node], cpu()) == changed
     assert ranked.composition == "packed"
 

@@ -247,6 +247,7 @@ def test_rows_and_columns() -> None:
 
     Loops that blocks cannot share do not count: folded ones, and those of one step.
     """
+
     def kind(attrs: str, nest: Nest) -> SplitKind:
         (stage,) = parse_template(f"a[{attrs}];").stages
         check(Template((stage,)), [nest])

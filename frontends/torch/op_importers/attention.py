@@ -51,9 +51,7 @@ def _scores(
         rows, columns = known_shape(scores)[-2:]
         down = ops.reshape(ops.cast(ops.range(0, rows), "int64"), (rows, 1))
         across = ops.reshape(ops.cast(ops.range(0, columns), "int64"), (1, columns))
-        scores = ops.where(
-            ops.less_equal(across, down), scores, constant(float("-inf"), wide)
-        )
+        scores = ops.where(ops.less_equal(across, down), scores, constant(float("-inf"), wide))
     return scores, scale, wide
 
 

@@ -310,8 +310,6 @@ class _Packing:
         return fused_node(group, inputs, self.graph.names[home.nodes[0]], tuple(control))
 
 
-
-
 def _body(node: Node) -> Group:
     return node.params["body"]  # type: ignore[no-any-return]
 

@@ -46,9 +46,7 @@ def test_symbolic_extents_are_sizes_of_the_graph() -> None:
     for rows in (2, 7):
         x = torch.randn(rows, 16)
         (y, _) = run(x=x.numpy(), scale=scale.numpy())
-        np.testing.assert_allclose(
-            y, module(x, scale)[0].detach().numpy(), rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(y, module(x, scale)[0].detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_an_exported_program_becomes_a_graph() -> None:

@@ -77,9 +77,7 @@ def _cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("width", [1, 7, 20, 41])
-def test_results_are_those_of_separate_launches(
-    width: int, dtype: str, rng: Any
-) -> None:
+def test_results_are_those_of_separate_launches(width: int, dtype: str, rng: Any) -> None:
     """They have the same bits."""
     arrays = [rng.standard_normal(s).astype(dtype) for s in ((ROWS, width), (width,), (ROWS,))]
     x, v, y = arrays
