@@ -20,10 +20,11 @@ from passkit.dialects.vector_special import gamma_functions
 from passkit.dialects.words import PHILOX
 
 FLOATS = """\
+static inline {t} absolute_{t}({t} x) {{ return as_{t}(as_{m}(x) & {magnitude}); }}
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a != a || a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a != a || a < b ? a : b; }}
 static inline {t} sigmoid_{t}({t} x) {{
-  const {t} e = exp(-fabs(x));  // of no more than 1: the quotient may be denormal, and is right
+  const {t} e = exp(-absolute_{t}(x));  // at most 1: the quotient may be denormal
   return (x < 0 ? e : 1) / (1 + e);
 }}
 static inline {t} scaled_{t}({t} x, {t} n) {{
@@ -32,6 +33,8 @@ static inline {t} scaled_{t}({t} x, {t} n) {{
 """
 
 INTEGERS = """\
+static inline {t} maximum_{t}({t} a, {t} b) {{ return a > b ? a : b; }}
+static inline {t} minimum_{t}({t} a, {t} b) {{ return a < b ? a : b; }}
 static inline {t} wrapped_add_{t}({t} a, {t} b) {{ return ({t})((ulong)a + (ulong)b); }}
 static inline {t} wrapped_sub_{t}({t} a, {t} b) {{ return ({t})((ulong)a - (ulong)b); }}
 static inline {t} wrapped_mul_{t}({t} a, {t} b) {{ return ({t})((ulong)a * (ulong)b); }}
@@ -138,27 +141,33 @@ static inline void put_{space}_{t}{n}(__{space} {t} *to, {t}{n} x, long left) {{
   }}
 }}
 """
+# Operators rather than fabs, min and select, which PoCL 3 does not inline.
 FLOAT_VECTOR = """\
+static inline {t}{n} absolute_{t}{n}({t}{n} x) {{
+  return as_{t}{n}(as_{m}{n}(x) & {magnitude});
+}}
 static inline {t}{n} maximum_{t}{n}({t}{n} a, {t}{n} b) {{
-  return select(b, a, (a != a) | (a > b));
+  return (a != a) | (a > b) ? a : b;
 }}
 static inline {t}{n} minimum_{t}{n}({t}{n} a, {t}{n} b) {{
-  return select(b, a, (a != a) | (a < b));
+  return (a != a) | (a < b) ? a : b;
 }}
 static inline {t}{n} sigmoid_{t}{n}({t}{n} x) {{
-  const {t}{n} e = exp(-fabs(x));
-  return select(({t}{n})(1), e, x < 0) / (1 + e);
+  const {t}{n} e = exp(-absolute_{t}{n}(x));
+  return (x < 0 ? e : ({t}{n})(1)) / (1 + e);
 }}
 """
 KEPT_VECTOR = """\
 static inline {t}{n} keep_{t}{n}({t}{n} old, {t}{n} new, long left) {{
-  return left >= {n} ? new : select(old, new, ({m}{n})({numbers}) < ({m}{n})(({m})left));
+  return left >= {n} ? new : ({m}{n})({numbers}) < ({m}{n})(({m})left) ? new : old;
 }}
 """
 LONG_VECTOR = """\
-static inline long{n} maximum_long{n}(long{n} a, long{n} b) {{ return max(a, b); }}
-static inline long{n} minimum_long{n}(long{n} a, long{n} b) {{ return min(a, b); }}
+static inline long{n} maximum_long{n}(long{n} a, long{n} b) {{ return a > b ? a : b; }}
+static inline long{n} minimum_long{n}(long{n} a, long{n} b) {{ return a < b ? a : b; }}
 """
+BITS = {"float": ("int", "0x7fffffff"), "double": ("long", "0x7fffffffffffffffl")}
+"""The integers of a float's width, and the mask of all bits but the sign."""
 
 # Local memory begins where numbers of its type may: bytes would begin anywhere, on a GPU off those.
 KERNEL = "__kernel void {name}({params}, __local ulong2 *scratch, __local ulong2 *joined)"
@@ -172,8 +181,8 @@ def _vector_functions() -> str:
     ]
     for n in COUNTS:
         numbers = ", ".join(map(str, range(n)))
-        for t in ("float", "double"):
-            found.append(FLOAT_VECTOR.format(t=t, n=n))
+        for t, (m, magnitude) in BITS.items():
+            found.append(FLOAT_VECTOR.format(t=t, n=n, m=m, magnitude=magnitude))
         found.append(LONG_VECTOR.format(n=n))
         for t, m in (("float", "int"), ("double", "long"), ("long", "long")):
             found.append(KEPT_VECTOR.format(t=t, n=n, m=m, numbers=numbers))
@@ -186,7 +195,7 @@ VECTORS = WholeTemplates(
     kind="{type}{count}",
     splat="({type}{count})({value})",
     convert="convert_{type}{count}({value})",
-    select="select({b}, {a}, {condition})",
+    select="({condition} ? {a} : {b})",
     take=TAKE,
     put="put_{space}_{type}{count}({at}, {value}, {left})",
     space=SPACES,
@@ -205,7 +214,7 @@ VECTORS = WholeTemplates(
         **{f: f for f in ("exp", "exp2", "expm1", "log", "log1p", "log2", "tanh", "erf", "sqrt")},
         **{f: f for f in ("rsqrt", "floor", "ceil", "trunc", "rint")},
         "exp_nonpositive": "exp",
-        "abs": "fabs",
+        "abs": "absolute_{type}{count}",
         **{f: f + "_{type}{count}" for f in ("maximum", "minimum", "sigmoid")},
         **{f: f + "_{type}{count}" for f in ("lgamma", "digamma")},
     },
@@ -307,7 +316,8 @@ OPENCL = register_dialect(
             "abs": "abs",
             "maximum": "max",
             "minimum": "min",
-            **{f"abs/{k}": "fabs" for k in REAL},
+            **{f"abs/{k}": f"absolute_{t}" for k, t in REAL.items()},
+            **_each(WHOLE, "maximum", "minimum"),
             **_each(REAL, "maximum", "minimum", "sigmoid"),
             **_each(REAL, "digamma", "trigamma", "erfinv", "erfcinv"),
             **_each(REAL, "igamma", "igammac", "betainc", "zeta"),
@@ -317,11 +327,8 @@ OPENCL = register_dialect(
             **_each(WHOLE, "wrapped_add", "wrapped_sub", "wrapped_mul"),
         },
         preamble=NARROW
-        + "".join(
-            text.format(t=t)
-            for text, types in ((FLOATS, REAL), (INTEGERS, WHOLE))
-            for t in types.values()
-        )
+        + "".join(FLOATS.format(t=t, m=m, magnitude=bits) for t, (m, bits) in BITS.items())
+        + "".join(INTEGERS.format(t=t) for t in WHOLE.values())
         + _vector_functions()
         + gamma_functions(COUNTS)
         + "".join(SATURATED.format(t=t, f=f) for t in WHOLE.values() for f in REAL.values())

@@ -84,7 +84,7 @@ static inline {t} lgamma_{t}({t} x) {{
   const {mask} low = x < 0.5;
   const {t} y = lgamma_above_{t}(low ? 1.0 - x : x);
   if (!{any}) return y;
-  const {t} s = fabs(sin_of_turn_{t}(x - rint(x)));
+  const {t} s = absolute_{t}(sin_of_turn_{t}(x - rint(x)));
   return isinf(x) | (low & (s == 0.0)) ? ({t})(INFINITY) : (low ? -log(s) - y : y);
 }}
 """
@@ -105,7 +105,7 @@ static inline {t} digamma_{t}({t} x) {{
   const {t} y = digamma_above_{t}(low ? 1.0 - x : x);
   if (!{any}) return y;
   const {t} r = x == 0.0 ? x : x - rint(x);
-  const {t} c = sin_of_turn_{t}(0.5 - fabs(r)) * 3.141592653589793 / sin_of_turn_{t}(r);
+  const {t} c = sin_of_turn_{t}(0.5 - absolute_{t}(r)) * 3.141592653589793 / sin_of_turn_{t}(r);
   return (r == 0.0) & (x < 0.0) ? ({t})(NAN) : (low ? y - c : y);
 }}
 static inline float{n} digamma_float{n}(float{n} x) {{

@@ -364,3 +364,11 @@ def _nbytes(entry: Entry) -> int:
     size = numel(known_shape(entry))
     assert entry.dtype is not None
     return size * entry.dtype.nbytes if isinstance(size, int) else 0
+
+
+def is_one_tile(plan: Schedule) -> bool:
+    """Return whether a kernel of one loop nest has one tile, whatever the length of its rows."""
+    rows, chunk = numel(a.extent for a in plan.axes if not a.reduced), plan.split.chunk
+    if not isinstance(rows, int):
+        return False
+    return rows <= (chunk if isinstance(chunk, int) else 1)  # a tile has a row at least

@@ -42,7 +42,8 @@ SYNTAX = "\n".join(
         *(f"#define {word}" for word in RESERVED),
         "float vload_half(size_t, const half *);",
         "void vstore_half_rte(double, size_t, half *); uint as_uint(float);",
-        "float as_float(uint); double as_double(ulong); double rsqrt(double);",
+        "float as_float(uint); double as_double(ulong); int as_int(float); long as_long(double);",
+        "double rsqrt(double);",
         "long abs(long); long max(long, long); long min(long, long);",
         *(f"{t} convert_{t}_sat(double);" for t in TYPES),
         *(

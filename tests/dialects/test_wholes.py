@@ -13,6 +13,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.dialects import dialect_of
+from passkit.dialects.needed import needed
 from passkit.passes import codegen
 from passkit.target import Target
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
@@ -59,6 +60,15 @@ TEXTS = {
     "norm": "x: f32[9, 148]; return layer_norm(x, scale=false, center=false)",
 }
 """What vectors are spelled for, each of a size that leaves some elements over."""
+
+
+def test_operators_are_not_calls() -> None:
+    """Magnitudes, choices and extremes are operators: drivers may not inline their functions."""
+    source = sources(TEXTS["masks"], simd()) + sources(TEXTS["functions"], simd())
+    text = needed(dialect_of("opencl").preamble, source) + source
+
+    assert "float8" in text and "absolute_float8" in text and "? " in text
+    assert not re.search(r"\b(fabs|fmin|fmax|select|min|max)\(", text)
 
 
 @pytest.mark.parametrize("block", BLOCKS)

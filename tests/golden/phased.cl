@@ -77,13 +77,13 @@ __kernel void phased_phase1(__global const float *restrict x0, __global float *r
           vstore4(vload4(0, y1 + i1_first), 0, y1_bundle);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_max_1_term = fabs(x0_bundle[i1_k] - y1_bundle[i1_k]);
+            const float reduce_max_1_term = absolute_float(x0_bundle[i1_k] - y1_bundle[i1_k]);
             reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
           }
         }
         const long i1_rest = i1_bundles * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
-          const float reduce_max_1_term = fabs(x0[i0 * n0 + i1] - y1[i1]);
+          const float reduce_max_1_term = absolute_float(x0[i0 * n0 + i1] - y1[i1]);
           reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
         }
       }

@@ -262,6 +262,21 @@ def test_empty_unsized_and_excluded_kernels_are_not_packed() -> None:
     assert packs(text, fuel=0) == [] and packs(text, fuel=4)[0].count("exp") == 5
 
 
+def test_gpu_kernels_of_one_tile_are_packed_whatever_their_size() -> None:
+    """Sums of vectors of unknown length join their parts in one launch on a GPU, not on a CPU.
+
+    Kernels of several rows, or of an unknown number of rows, are not packed.
+    """
+    text = "x: f32[n]; return " + ", ".join(f"reduce_{f}(x)" for f in ("sum", "max", "min"))
+
+    assert packs(text, target="opencl") == ["join join join"]
+    assert packs(text) == []
+    rows = "x: f32[m, n]; y: f32[m, n]; return " + ", ".join(
+        f"reduce_sum({name}, axis=1)" for name in "xy"
+    )
+    assert packs(rows, target="opencl") == []
+
+
 def test_long_kernels_are_packed_if_they_only_read_inputs() -> None:
     """A kernel that takes longer than others is packed with them if it reads inputs only."""
     many = small_kernels(20, 3000)

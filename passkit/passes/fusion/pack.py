@@ -19,7 +19,7 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.plan.planner import outline_group
-from passkit.plan.schedule import Schedule
+from passkit.plan.schedule import Schedule, is_one_tile
 from passkit.space.space import is_free
 from passkit.values.size import numel
 
@@ -155,12 +155,18 @@ class _Packing:
         self._finish(made, seconds)
 
     def _seconds(self, node: Node) -> float | None:
-        """One thread's time by the model; None if unknown, or a kernel of another kind or empty."""
+        """Return one thread's time by the model; None for a kernel that is not packed.
+
+        Kernels of unknown sizes are not, but those of one tile on a GPU: one after the other, each
+        keeps the device waiting for one block. Their time counts as 0.
+        """
         if self._is_empty(node) or not self.alone.isdisjoint(_body(node).origin.values()):
             return None
         plan = outline_group(_body(node), self.target)
         if isinstance(plan, Diagnostic) or plan.stitching is not None or plan.makes:
             return None
+        if not plan.seconds and self.target.lanes == 1 and is_one_tile(plan):
+            return 0.0
         return plan.seconds or None
 
     def _is_stitched(self, node: Node) -> bool:

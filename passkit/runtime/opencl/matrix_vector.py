@@ -55,6 +55,22 @@ GROUP_ITEMS = 64
 GROUP_STEPS = 32
 """The elements that each of these items adds up in ``columns``."""
 
+DOT = """
+static inline T dot(__global const T *x, __global const T *y, const long length) {
+  T sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  long j = 0;
+  for (; j + 8 <= length; j += 8)
+    for (int l = 0; l < 8; l++) sums[l] += x[j + l] * y[j + l];
+  for (; j + 4 <= length; j += 4)
+    for (int l = 0; l < 4; l++) sums[l] += x[j + l] * y[j + l];
+  T sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+          ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+  for (; j < length; j++) sum += x[j] * y[j];
+  return sum;
+}
+"""
+"""The scalar product of two vectors, in vectors of eight or four elements."""
+
 SERIAL = """
 __kernel void rows(__global const T *restrict x, __global const T *restrict v, __global T *y,
                    const long xs, const long vs, const long ys, const long height,
@@ -65,14 +81,7 @@ __kernel void rows(__global const T *restrict x, __global const T *restrict v, _
   __global const T *w = v + batch * vs + left;
   for (long i = low; i < high; i++) {
     __global const T *row = x + batch * xs + i * width + left;
-    T sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-    long j = 0;
-    for (; j + 8 <= length; j += 8)
-      for (int l = 0; l < 8; l++) sums[l] += row[j + l] * w[j + l];
-    T sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
-            ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-    for (; j < length; j++) sum += row[j] * w[j];
-    y[batch * ys + get_global_id(1) * height + i] = sum;
+    y[batch * ys + get_global_id(1) * height + i] = dot(row, w, length);
   }
 }
 
@@ -215,7 +224,7 @@ def build_program(device: OpenClDevice, dtype: DType, block: int, width: int) ->
     any. Raises: pyopencl.Error where the compiler refuses.
     """
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if dtype is float64 else ""
-    body = SERIAL if block == 1 else GROUPED
+    body = DOT + SERIAL if block == 1 else GROUPED
     fixed = f"#define WIDTH {width}\n" if width else ""
     program = pyopencl().Program(
         device.context, f"{HEAD}\n{double}#define T {TYPES[dtype]}\n{fixed}{body}"

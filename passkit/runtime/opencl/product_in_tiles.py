@@ -28,7 +28,7 @@ from passkit.ast.stage import (
 from passkit.ast.walk import walk
 from passkit.plan.kernel import Kernel
 from passkit.runtime.opencl.compiler import program_text
-from passkit.runtime.opencl.matrix_vector import TYPES
+from passkit.runtime.opencl.matrix_vector import DOT, TYPES
 from passkit.values.dtype import DType, float64
 
 TILES_PER_UNIT = 4
@@ -37,19 +37,11 @@ TILES_PER_UNIT = 4
 TEXT = """
 {text}
 {pragma}
-static void rows_of_tile(__global const {type} *x, __global const {type} *v, __global {type} *y,
-                         const long low, const long high, const long width) {{
-  for (long i = low; i < high; i++) {{
-    __global const {type} *row = x + i * width;
-    {type} sums[8] = {{0, 0, 0, 0, 0, 0, 0, 0}};
-    long j = 0;
-    for (; j + 8 <= width; j += 8)
-      for (int l = 0; l < 8; l++) sums[l] += row[j + l] * v[j + l];
-    {type} sum = ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
-            ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-    for (; j < width; j++) sum += row[j] * v[j];
-    y[i] = sum;
-  }}
+#define T {type}
+{dot}
+static void rows_of_tile(__global const T *x, __global const T *v, __global T *y, const long low,
+                         const long high, const long width) {{
+  for (long i = low; i < high; i++) y[i] = dot(x + i * width, v, width);
 }}
 
 __kernel void {name}({buffers}, __global const {type} *matrix, __global const {type} *vector,
@@ -188,6 +180,7 @@ def kernel_text(kernel: Kernel, product: int, rows: TileRows, dtype: DType) -> t
         text=program_text([kernel]),
         pragma="#pragma OPENCL EXTENSION cl_khr_fp64 : enable" if dtype is float64 else "",
         type=TYPES[dtype],
+        dot=DOT,
         name=name,
         buffers=", ".join(params[:count]),
         numbers=", ".join(params[count:]),
