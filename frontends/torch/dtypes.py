@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,12 +67,28 @@ def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
 
 
 def tensor_of(array: np.ndarray[Any, Any]) -> torch.Tensor:
-    """Return a CPU tensor that shares the memory of a NumPy array.
+    """Return a CPU tensor that shares the memory of a NumPy array, and is no view of another.
 
     An array that may not be written, or with negative strides, is copied.
     """
     if not array.flags.writeable or any(n < 0 for n in array.strides):
         array = array.copy()
     if array.dtype == _BFLOAT16:
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+        bits = torch.from_numpy(array.view(np.int16))
+        return owning_tensor(bits, torch.bfloat16, bits.shape, bits.stride())
     return torch.from_numpy(array)
+
+
+def owning_tensor(
+    tensor: torch.Tensor,
+    dtype: torch.dtype,
+    shape: Sequence[int],
+    strides: Sequence[int],
+    offset: int = 0,
+) -> torch.Tensor:
+    """Return the memory of a tensor as another tensor, which is no view of it for autograd.
+
+    Autograd forbids writes to views that a function with several results returns.
+    """
+    storage = tensor.untyped_storage()
+    return torch.empty(0, dtype=dtype).set_(storage, offset, tuple(shape), tuple(strides))

@@ -55,7 +55,7 @@ def from_torch(
             )
     values = _constants(program)
     try:
-        imported = import_graph(program.graph_module, values, keeps_names=True)
+        imported = import_graph(program.graph_module, values, stands_alone=True)
     except UnsupportedNodeError as error:
         raise ModelError(f"from_torch: {error}") from None
     if imported.graph is None or any(x.position < 0 for x in imported.outputs):

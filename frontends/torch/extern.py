@@ -16,7 +16,7 @@ import torch
 
 from passkit.frontends.torch.dtypes import array_of, passkit_dtype, tensor_of
 from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.symbols import extent_of
+from passkit.frontends.torch.symbols import extent_of, memory_order
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.values.dtype import dtype_of
@@ -37,19 +37,27 @@ class _Encoder:
         self.entries: list[Entry] = []
         self.sizes: list[Size] = []
 
-    def encoded(self, x: Any) -> Any:
+    def encoded(self, x: Any, fake: Any = None) -> Any:
         """Return an argument as a value that JSON can hold.
+
+        Args:
+            x: the argument.
+            fake: the argument with fake tensors, where the order of their axes matters.
 
         Raises: UnsupportedNodeError for a type of argument that is not known.
         """
         if isinstance(x, Entry):
             self.entries.append(x)
-            return {"tensor": len(self.entries) - 1}
+            number = len(self.entries) - 1
+            order = memory_order(fake) if isinstance(fake, torch.Tensor) else ()
+            is_ordered = order != tuple(range(len(order)))
+            return {"ordered": [number, *order]} if is_ordered else {"tensor": number}
         if isinstance(x, Size):
             self.sizes.append(x)
             return {"size": len(self.sizes) - 1}
         if isinstance(x, (list, tuple)):
-            return [self.encoded(y) for y in x]
+            fakes = fake if isinstance(fake, (list, tuple)) else [None] * len(x)
+            return [self.encoded(y, f) for y, f in zip(x, fakes, strict=True)]
         if x is None or isinstance(x, (bool, int, str)):
             return x
         if isinstance(x, float):
@@ -73,6 +81,8 @@ def _decoded(x: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> A
     ((kind, value),) = x.items()
     if kind == "tensor":
         return tensors[value]
+    if kind == "ordered":
+        return _in_order(tensors[value[0]], value[1:])
     if kind == "size":
         return sizes[value]
     if kind == "float":
@@ -80,6 +90,12 @@ def _decoded(x: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> A
     if kind == "complex":
         return complex(*map(float.fromhex, value))
     return torch.device(value) if kind == "device" else getattr(torch, value)
+
+
+def _in_order(tensor: torch.Tensor, order: Sequence[int]) -> torch.Tensor:
+    """Return a tensor whose axes lie in memory in an order, the slowest first."""
+    packed = tensor.permute(tuple(order)).contiguous()
+    return packed.permute([order.index(k) for k in range(len(order))])
 
 
 @lru_cache(maxsize=4096)
@@ -181,6 +197,7 @@ def extern_call(
     number: int,
     name: str,
     control: Sequence[Node],
+    layouts: tuple[Sequence[Any], Mapping[str, Any]] | None = None,
 ) -> Node:
     """Create the node of a call of PyTorch.
 
@@ -193,14 +210,17 @@ def extern_call(
             operators whose equal calls give equal results.
         name: the name of the node.
         control: the nodes that run before it.
+        layouts: the arguments with fake tensors, for an operator whose results depend on the order
+            of axes in memory, as random numbers do.
 
     Raises: UnsupportedNodeError for a type of argument or a size that is not known, DTypeError for
     a dtype that passkit does not have.
     """
     encoder = _Encoder()
+    fake_args, fake_kwargs = layouts or ([None] * len(args), {})
     arguments = [
-        [encoder.encoded(x) for x in args],
-        [[key, encoder.encoded(x)] for key, x in kwargs.items()],
+        [encoder.encoded(x, fake) for x, fake in zip(args, fake_args, strict=True)],
+        [[key, encoder.encoded(x, fake_kwargs.get(key))] for key, x in kwargs.items()],
     ]
     kept = [(k, x) for k, x in enumerate(results) if x is not None]
     shapes: list[tuple[Extent, ...]] = [tuple(map(extent_of, x.shape)) for _, x in kept]

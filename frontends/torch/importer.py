@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import operator
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from torch._higher_order_ops.effects import with_effects
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule, Node
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils import _pytree as pytree
 
 import passkit.ops as ops
@@ -27,7 +29,7 @@ from passkit.frontends.torch.extern import extern_call
 from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
 from passkit.frontends.torch.op_importers.linalg import check_errors
 from passkit.frontends.torch.op_importers.registry import aten, constant
-from passkit.frontends.torch.symbols import extent_of, stride_of
+from passkit.frontends.torch.symbols import extent_of, memory_order, stride_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.graph.node import Node as GraphNode
@@ -58,6 +60,14 @@ class InputTensor:
     position: int
 
 
+_READ_MEMORY = (
+    aten.as_strided.default,
+    aten.as_strided_copy.default,
+    aten.as_strided_scatter.default,
+)
+"""Operators that read the memory around a tensor, which calls of PyTorch on arrays do not have."""
+
+
 def input_name(position: int) -> str:
     """Return the name of the graph's input for the argument at a position."""
     return f"x{position}"
@@ -74,17 +84,27 @@ class OutputLayout:
 
     Attributes:
         position: the position among the results of the graph; -1 for what is no computed tensor.
-        value: that value: None, an extent, or the position of an input that is returned as it is.
+        value: that value: None, an extent, or an input that is returned, as it is or as a view.
         order: the order of axes, from the slowest to the fastest, in which the array lies.
-        is_dense: whether the array has all elements in this order; else it is copied to strides.
+        is_dense: whether the tensor is the array with its axes in this order.
+        is_gapless: whether it has the memory of the array, by strides; else it is copied to them.
+        is_view: whether it lies in memory that an input or another result has, too.
+        shape: the shape of the tensor.
         strides: the strides of the tensor, in elements.
+        offset: where a view begins in the memory, in elements from the array or input.
+        dtype: the dtype of the tensor; that of a view may be another one than the array's.
     """
 
     position: int
     value: Any = None
     order: tuple[int, ...] = ()
     is_dense: bool = True
+    is_gapless: bool = True
+    is_view: bool = False
+    shape: tuple[Extent, ...] = ()
     strides: tuple[Extent, ...] = ()
+    offset: Extent = 0
+    dtype: torch.dtype | None = None
 
 
 @frozen(eq=False)
@@ -116,19 +136,20 @@ class ImportedGraph:
 def import_graph(
     module: GraphModule,
     constants: Mapping[str, torch.Tensor] | None = None,
-    keeps_names: bool = False,
+    stands_alone: bool = False,
 ) -> ImportedGraph:
     """Import a graph of functional operators of ATen with fake tensors as metadata.
 
     Args:
         module: the graph; its placeholders are tensors, symbolic integers or numbers.
         constants: the values of placeholders, by name, that are constants of the graph.
-        keeps_names: whether inputs have the names of placeholders in place of `input_name`.
+        stands_alone: whether the graph is for use without the layouts: inputs have the names of
+            placeholders in place of `input_name`, and each result is an array with axes in order.
 
     Raises: UnsupportedNodeError for what is neither imported nor called: a symbolic size of an
     input or output that is no polynomial, a dtype that passkit does not have, nested graphs.
     """
-    return _GraphImporter(module, constants or {}, keeps_names).imported()
+    return _GraphImporter(module, constants or {}, stands_alone).imported()
 
 
 @frozen(eq=False)
@@ -137,7 +158,7 @@ class _GraphImporter:
 
     module: GraphModule
     constants: Mapping[str, torch.Tensor]
-    keeps_names: bool
+    stands_alone: bool
     values: dict[Node, Any] = field(factory=dict)
     feeds: list[int] = field(factory=list)
     sizes: list[tuple[int, Extent]] = field(factory=list)
@@ -168,7 +189,10 @@ class _GraphImporter:
             else:
                 raise UnsupportedNodeError(f"{node.op} of {node.target}")
         computed: list[Entry] = []
-        layouts = tuple(self._output(x, computed) for x in pytree.tree_leaves(results))
+        leaves = pytree.tree_leaves(results)
+        owners = {} if self.stands_alone else self._owners(leaves)
+        places: dict[Node, int] = {}
+        layouts = tuple(self._output(x, owners, places, computed) for x in leaves)
         shapes = tuple(known_shape(x) for x in self.inputs)
         sized_by: tuple[str, ...] = ()
         if computed:
@@ -198,7 +222,7 @@ class _GraphImporter:
             self.values[node] = ops.full(tuple(fake.shape), 0, passkit_dtype(fake.dtype).name)
         elif isinstance(fake, torch.Tensor):
             shape = tuple(map(extent_of, fake.shape))
-            name = node.name if self.keeps_names else input_name(number)
+            name = node.name if self.stands_alone else input_name(number)
             entry = var(name, shape, passkit_dtype(fake.dtype))
             self.inputs.append(entry)
             self.positions[entry] = number
@@ -280,6 +304,8 @@ class _GraphImporter:
 
         Raises: UnsupportedNodeError where it cannot be called.
         """
+        if node.target in _READ_MEMORY:
+            raise UnsupportedNodeError(f"{node.target} reads memory by strides, and {reason}")
         if not isinstance(node.target, torch._ops.OpOverload):
             raise UnsupportedNodeError(f"{node.target} is no operator of PyTorch")
         if call.result is None:
@@ -288,7 +314,10 @@ class _GraphImporter:
         is_random = torch.Tag.nondeterministic_seeded in node.target.tags
         control = tuple(self.ordered[-1:]) if is_random else ()
         number = len(self.externs) + 1 if is_random else 0
-        call_node = extern_call(node.target, args, kwargs, fakes, number, node.name, control)
+        layouts = (call.args, call.kwargs) if is_random else None
+        call_node = extern_call(
+            node.target, args, kwargs, fakes, number, node.name, control, layouts
+        )
         if is_random:
             self.ordered.append(call_node)
         self.externs.append(ExternNode(node.name, node.target.name(), reason, _line(node)))
@@ -317,40 +346,117 @@ class _GraphImporter:
         sizes = (var(size_input_name(name), (Size.symbol(name),), "bool") for name in missing)
         return Graph([ops.sized_by(computed[0], *sizes), *computed[1:]]), missing
 
-    def _output(self, result: Any, computed: list[Entry]) -> OutputLayout:
-        """Return the layout of a result; what is computed is added to ``computed``."""
+    def _owners(self, results: Sequence[Any]) -> dict[int, Node]:
+        """Return the node whose array holds the memory of results, by storage.
+
+        That is an input of which results are views, or the node that PyTorch computes the memory
+        with that several results share.
+        """
+        counts = Counter(
+            _storage(x)
+            for x in results
+            if isinstance(x, Node) and isinstance(self.values[x], Entry)
+        )
+        owners: dict[int, Node] = {}
+        visited: set[int] = set()
+        for node in self.module.graph.nodes:
+            if len(visited) == len(counts):
+                break
+            fake = node.meta.get("val")
+            if not isinstance(fake, torch.Tensor) or node.name in self.constants:
+                continue
+            storage = _storage(node)
+            if storage not in counts or storage in visited:
+                continue
+            visited.add(storage)
+            is_shared = counts[storage] > 1 and node.op == "call_function"
+            if node.op == "placeholder" or (is_shared and _layout(fake).is_gapless):
+                owners[storage] = node
+        return owners
+
+    def _output(
+        self,
+        result: Any,
+        owners: Mapping[int, Node],
+        places: dict[Node, int],
+        computed: list[Entry],
+    ) -> OutputLayout:
+        """Return the layout of a result.
+
+        Args:
+            result: the node, or another value.
+            owners: the nodes whose memory results share.
+            places: the positions of their arrays among what is computed, which grow.
+            computed: what is computed, which grows.
+        """
         value = self.values[result] if isinstance(result, Node) else result
         if not isinstance(value, Entry):
             return OutputLayout(-1, value)
-        if value in self.positions:
+        if result.op == "placeholder":
             return OutputLayout(-1, InputTensor(self.positions[value]))
         fake = result.meta["val"]
-        order = tuple(sorted(range(fake.dim()), key=lambda k: _stride_key(fake, k)))
-        strides = tuple(map(stride_of, fake.stride()))
-        is_dense = _is_dense(tuple(map(extent_of, fake.shape)), strides, order)
-        if is_dense and order != tuple(range(fake.dim())):
-            value = ops.transpose(value, axes=order)
-        elif not is_dense:
-            order = tuple(range(fake.dim()))
+        if self.stands_alone:
+            computed.append(value)
+            return OutputLayout(len(computed) - 1)
+        owner = owners.get(_storage(result))
+        if owner is None or not _is_view(fake, owner.meta["val"]):
+            return self._computed(value, fake, computed)
+        base = owner.meta["val"]
+        view = evolve(_layout(fake), is_dense=False, is_view=True)
+        if owner.op == "placeholder":
+            source = InputTensor(self.positions[self.values[owner]])
+            begin = base.storage_offset() * base.itemsize // fake.itemsize
+            offset = extent_of(fake.storage_offset() - begin)
+            return evolve(view, value=source, offset=offset)
+        if owner not in places:
+            layout = self._computed(self.values[owner], base, computed)
+            places[owner] = layout.position
+            if owner is result:
+                return layout
+        offset = extent_of(fake.storage_offset())
+        return evolve(view, position=places[owner], offset=offset)
+
+    def _computed(self, value: Entry, fake: torch.Tensor, computed: list[Entry]) -> OutputLayout:
+        """Add an array to what is computed, in the order of axes of its tensor."""
+        layout = _layout(fake)
+        if layout.order != tuple(range(fake.dim())):
+            value = ops.transpose(value, axes=layout.order)
         computed.append(value)
-        return OutputLayout(len(computed) - 1, None, order, is_dense, strides)
+        return evolve(layout, position=len(computed) - 1)
 
 
-def _is_dense(shape: Sequence[Extent], strides: Sequence[Extent], order: Sequence[int]) -> bool:
-    """Return whether the elements of a tensor lie without gaps, with its axes in this order."""
-    expected: Extent = 1
+def _is_view(fake: torch.Tensor, base: torch.Tensor) -> bool:
+    """Return whether a tensor in the memory of a base has its elements, in other places."""
+    return (fake.is_conj(), fake.is_neg()) == (base.is_conj(), base.is_neg())
+
+
+def _layout(fake: torch.Tensor) -> OutputLayout:
+    """Return the layout of a tensor as an array, whose position is not known yet."""
+    shape, strides = tuple(map(extent_of, fake.shape)), tuple(map(stride_of, fake.stride()))
+    order = memory_order(fake)
+    packed: list[Extent] = [1] * fake.dim()
+    step: Extent = 1
     for axis in reversed(order):
-        if shape[axis] != 1 and strides[axis] != expected:
-            return 0 in shape
-        expected = expected * shape[axis]
-    return True
+        packed[axis] = step
+        step = step * shape[axis]
+    is_gapless = 0 in shape or all(
+        n == 1 or a == b for n, a, b in zip(shape, strides, packed, strict=True)
+    )
+    is_dense = 0 not in shape and strides == tuple(packed)
+    return OutputLayout(
+        position=-1,
+        order=order if is_gapless else tuple(range(fake.dim())),
+        is_dense=is_dense,
+        is_gapless=is_gapless,
+        shape=shape,
+        strides=strides,
+        dtype=fake.dtype,
+    )
 
 
-def _stride_key(fake: torch.Tensor, axis: int) -> tuple[int, int]:
-    """Return the key by which axes are sorted from the slowest to the fastest."""
-    stride = fake.stride(axis)
-    hint = stride.node.hint if isinstance(stride, torch.SymInt) else stride
-    return -int(hint), axis
+def _storage(node: Node) -> int:
+    """Return the number of the storage of a node's fake tensor."""
+    return StorageWeakRef(node.meta["val"].untyped_storage()).cdata  # type: ignore[no-any-return]
 
 
 def _constant(tensor: torch.Tensor, name: str) -> Entry:

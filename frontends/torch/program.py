@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from passkit.frontends.torch.dtypes import array_of, tensor_of
+from passkit.frontends.torch.dtypes import array_of, owning_tensor, tensor_of
 from passkit.frontends.torch.importer import (
     ImportedGraph,
     InputTensor,
@@ -17,7 +17,7 @@ from passkit.frontends.torch.importer import (
     size_input_name,
 )
 from passkit.program.executable import Executable
-from passkit.values.size import Size, evaluate
+from passkit.values.size import Extent, Size, evaluate
 
 _NO_BYTE = np.zeros((), bool)
 """The element of inputs of which only the length counts."""
@@ -43,7 +43,7 @@ class Program:
             sources.update({size_input_name(name): name for name in imported.sized_by})
             self._feeds = tuple(sources[x.name] for x in self.executable.inputs)
         self._needs_sizes = bool(imported.sized_by) or any(
-            isinstance(x.value, Size) or any(isinstance(n, Size) for n in _copied_strides(x))
+            isinstance(x.value, Size) or any(isinstance(n, Size) for n in _evaluated_extents(x))
             for x in imported.outputs
         )
         self._makers = [_maker(x) for x in imported.outputs]
@@ -85,28 +85,72 @@ ResultMaker = Callable[[Sequence[Any], Sequence[Any], Mapping[str, int]], Any]
 """``(results, arguments, sizes)`` to one result of a program."""
 
 
-def _copied_strides(layout: OutputLayout) -> Sequence[Any]:
-    """Return the strides that a result is copied to; none where it is not copied."""
-    return () if layout.is_dense else layout.strides
+def _evaluated_extents(layout: OutputLayout) -> Sequence[Any]:
+    """Return the extents that the maker of a result needs; none where the result is the array."""
+    if layout.is_dense and layout.order == tuple(range(len(layout.order))):
+        return ()
+    return (*layout.shape, *layout.strides, layout.offset)
 
 
 def _maker(layout: OutputLayout) -> ResultMaker:
     """Return the function that makes a result of a layout."""
     value, position = layout.value, layout.position
+    if layout.is_view:
+        return _view_maker(layout)
     if position < 0:
         if isinstance(value, InputTensor):
             return lambda results, args, sizes: args[value.position]
         if isinstance(value, Size):
             return lambda results, args, sizes: int(evaluate(value, sizes))
         return lambda results, args, sizes: value
-    if not layout.is_dense:
+    if not layout.is_gapless:
+        strides = _evaluator(layout.strides)
         return lambda results, args, sizes: _with_strides(
-            tensor_of(results[position]), [int(evaluate(n, sizes)) for n in layout.strides]
+            tensor_of(results[position]), strides(sizes)
         )
-    if layout.order == tuple(range(len(layout.order))):
+    if layout.is_dense and layout.order == tuple(range(len(layout.order))):
         return lambda results, args, sizes: tensor_of(results[position])
-    back = [layout.order.index(k) for k in range(len(layout.order))]
-    return lambda results, args, sizes: tensor_of(results[position]).permute(back)
+    return _owning_maker(layout)
+
+
+def _owning_maker(layout: OutputLayout) -> ResultMaker:
+    """Return the function that makes a result that has all memory of an array, by strides."""
+    shape, strides = _evaluator(layout.shape), _evaluator(layout.strides)
+
+    def owning(results: Sequence[Any], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+        """Return the tensor."""
+        packed = tensor_of(results[layout.position])
+        return owning_tensor(packed, packed.dtype, shape(sizes), strides(sizes))
+
+    return owning
+
+
+def _view_maker(layout: OutputLayout) -> ResultMaker:
+    """Return the function that makes a result in the memory of an input or computed array."""
+    source, position = layout.value, layout.position
+    shape, strides = _evaluator(layout.shape), _evaluator(layout.strides)
+    offset = _evaluator([layout.offset])
+    dtype = layout.dtype
+    assert dtype is not None
+
+    def view(results: Sequence[Any], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+        """Return the tensor; an input may begin anywhere in its storage."""
+        is_input = isinstance(source, InputTensor)
+        base = args[source.position] if is_input else tensor_of(results[position])
+        begin = base.storage_offset() * base.itemsize // dtype.itemsize + offset(sizes)[0]
+        if base.dtype is dtype:
+            return base.as_strided(shape(sizes), strides(sizes), begin)
+        return owning_tensor(base, dtype, shape(sizes), strides(sizes), begin)
+
+    return view
+
+
+def _evaluator(extents: Sequence[Extent]) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
+    """Return the function of the values of symbols that gives the values of extents."""
+    if not any(isinstance(n, Size) for n in extents):
+        numbers = tuple(map(int, extents))
+        return lambda sizes: numbers
+    return lambda sizes: tuple(int(evaluate(n, sizes)) for n in extents)
 
 
 def _with_strides(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:

@@ -66,3 +66,13 @@ def stride_of(value: Any) -> Extent:
         lambda x: x.func(*(a for a in x.args if a != 1)),
     )
     return extent_of_expression(plain)
+
+
+def memory_order(fake: torch.Tensor) -> tuple[int, ...]:
+    """Return the axes of a tensor in the order in which they lie in memory, the slowest first."""
+    return tuple(sorted(range(fake.dim()), key=lambda axis: (-_hint(fake.stride(axis)), axis)))
+
+
+def _hint(value: Any) -> int:
+    """Return an integer, for a symbolic one that of the tensors that are compiled for."""
+    return int(value.node.hint) if isinstance(value, torch.SymInt) else int(value)

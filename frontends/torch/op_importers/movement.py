@@ -11,6 +11,7 @@ import torch
 import passkit.ops as ops
 from passkit.frontends.torch.errors import unsupported
 from passkit.frontends.torch.op_importers.registry import (
+    INT64,
     AtenCall,
     aten,
     axes_of,
@@ -20,10 +21,11 @@ from passkit.frontends.torch.op_importers.registry import (
     imports,
     plain_extents,
 )
-from passkit.frontends.torch.symbols import extent_of
+from passkit.frontends.torch.sizes import size_value
+from passkit.frontends.torch.symbols import extent_of, memory_order, stride_of
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import dtype_of
-from passkit.values.size import Extent
+from passkit.values.size import Extent, Shape, Size, substitute
 
 
 @imports(
@@ -293,19 +295,19 @@ def _as_strided(
         return ops.full(call.shape, 0, call.dtype.name)
     memory = _in_order_of_memory(x, fake)
     is_whole = not offset and call.first.numel() == fake.numel()
-    if is_whole and _are_contiguous(plain_extents(call.shape), plain_extents(strides)):
+    if is_whole and _are_contiguous(call.shape, strides):
         return ops.reshape(memory, call.shape)
     positions = _strided_positions(fake, call.shape, strides, offset)
     return ops.gather(ops.reshape(memory, (-1,)), positions, axis=0)
 
 
-def _are_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+def _are_contiguous(shape: Sequence[Extent], strides: Sequence[Extent]) -> bool:
     """Return whether strides are those of a tensor in row-major order."""
-    count = 1
+    count: Extent = 1
     for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
         if extent != 1 and stride != count:
             return False
-        count *= extent
+        count = count * extent
     return True
 
 
@@ -314,36 +316,49 @@ def _in_order_of_memory(x: Entry, fake: torch.Tensor) -> Entry:
 
     Raises: UnsupportedNodeError for a tensor that has gaps, whose memory is not known.
     """
-    shape, strides = plain_extents(fake.shape), plain_extents(fake.stride())
-    order = sorted(range(len(shape)), key=lambda k: (-strides[k], k))
-    count = 1
-    for k in reversed(order):
-        if shape[k] != 1 and strides[k] != count:
-            unsupported(f"strides of a tensor with the strides {strides}")
-        count *= shape[k]
-    if fake.storage_offset() != 0:
+    order = memory_order(fake)
+    shape = tuple(extent_of(fake.shape[k]) for k in order)
+    strides = tuple(stride_of(fake.stride(k)) for k in order)
+    if not _are_contiguous(shape, strides):
+        unsupported(f"strides of a tensor with the strides {strides}")
+    if extent_of(fake.storage_offset()) != 0:
         unsupported("strides of a tensor that is a part of another")
-    return ops.transpose(x, axes=tuple(order)) if order != sorted(order) else x
+    return ops.transpose(x, axes=order) if order != tuple(range(len(order))) else x
 
 
 def _strided_positions(
-    fake: torch.Tensor, shape: Sequence[Extent], strides: Sequence[int], offset: int | None
+    fake: torch.Tensor, shape: Shape, strides: Sequence[Extent], offset: Extent | None
 ) -> Entry:
     """Return the positions of elements in memory, in the shape of a view.
 
-    Raises: UnsupportedNodeError for elements outside of the tensor, and for symbolic sizes.
+    Raises: UnsupportedNodeError for elements outside of the tensor.
     """
-    extents, steps = plain_extents(shape), plain_extents(strides)
-    start = int(offset or 0)
-    last = start + sum((n - 1) * step for n, step in zip(extents, steps, strict=True))
-    if last >= int(fake.numel()):
+    start = offset or 0
+    last = start
+    for n, step in zip(shape, strides, strict=True):
+        last = last + (n - 1) * step
+    if not _is_never_negative(extent_of(fake.numel()) - 1 - last):
         unsupported("strides to elements outside of the tensor")
-    positions = ops.full(extents, start, "int64")
-    for k, (n, step) in enumerate(zip(extents, steps, strict=True)):
-        along = ops.cast(ops.range(0, n), "int64") * step
-        axes = tuple(n if j == k else 1 for j in range(len(extents)))
+    positions = ops.broadcast_to(_number(start), shape)
+    for k, (n, step) in enumerate(zip(shape, strides, strict=True)):
+        along = ops.cast(ops.range(0, n), "int64") * _number(step)
+        axes = tuple(n if j == k else 1 for j in range(len(shape)))
         positions = positions + ops.reshape(along, axes)
     return positions
+
+
+def _is_never_negative(extent: Extent) -> bool:
+    """Return whether an extent is seen to be 0 or more, for all symbols of 1 or more."""
+    if isinstance(extent, Size):
+        extent = substitute(extent, {name: Size.symbol(name) + 1 for name in extent.symbols})
+    if isinstance(extent, Size):
+        return all(coefficient >= 0 for _, coefficient in extent.terms)
+    return extent >= 0
+
+
+def _number(extent: Extent) -> Entry:
+    """Return an extent as an integer in the graph."""
+    return size_value(extent, INT64) if isinstance(extent, Size) else constant(extent, INT64)
 
 
 @imports(aten.as_strided_scatter.default)
@@ -351,20 +366,21 @@ def _as_strided_scatter(
     call: AtenCall,
     x: Entry,
     source: Entry,
-    shape: Sequence[int],
-    strides: Sequence[int],
-    offset: int | None = None,
+    shape: Sequence[Extent],
+    strides: Sequence[Extent],
+    offset: Extent | None = None,
 ) -> Entry:
     """Import a tensor with the elements of a view by strides replaced."""
     fake = call.args[0]
     if 0 in known_shape(source):
         return x
-    if not fake.is_contiguous() or fake.storage_offset() != 0:
-        unsupported("strides of a tensor that is not contiguous")
+    memory = _in_order_of_memory(x, fake)
     positions = _strided_positions(fake, known_shape(source), strides, offset)
-    flat = ops.reshape(x, (-1,))
     points, values = ops.reshape(positions, (-1, 1)), ops.reshape(source, (-1,))
-    return ops.reshape(ops.tensor_scatter_nd_update(flat, points, values), call.shape)
+    flat = ops.tensor_scatter_nd_update(ops.reshape(memory, (-1,)), points, values)
+    order = memory_order(fake)
+    inverse = tuple(order.index(k) for k in range(len(order)))
+    return ops.transpose(ops.reshape(flat, known_shape(memory)), axes=inverse)
 
 
 @imports(aten.diagonal_scatter.default)

@@ -1,0 +1,237 @@
+"""Memory of tensors: layouts, aliases and writes are those of PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+
+torch: Any = pytest.importorskip("torch")
+
+from benchmarks.torch_fuzz import check  # noqa: E402  (after the skip)
+from benchmarks.torch_programs import random_program, shares_storage  # noqa: E402
+from passkit.frontends.torch import from_torch, passkit_backend  # noqa: E402
+
+T: Any = torch.randn
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Forget what Dynamo compiled, and seed the generator."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Return a function compiled for the interpreter."""
+    own = {"target": "interpret"}
+    return torch.compile(  # type: ignore[no-any-return]
+        function, backend=passkit_backend, options=own, **options
+    )
+
+
+def places(tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return for each tensor the first one in the same memory, its offset to it, and strides."""
+    rows = []
+    for x in tensors:
+        first = next(k for k, y in enumerate(tensors) if x is y or shares_storage(x, y))
+        offset = x.storage_offset() - tensors[first].storage_offset()
+        rows.append((first, offset, tuple(x.shape), x.stride()))
+    return rows
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.clone(),
+        lambda x: torch.cumsum(x, 0),
+        lambda x: x.to(torch.float32, copy=True),
+        lambda x: torch.flip(x, ()),
+        lambda x: x.sum(()),
+    ],
+    ids=["clone", "cumsum", "to", "flip", "sum"],
+)
+def test_a_copy_of_an_input_is_not_the_input(function: Callable[..., Any]) -> None:
+    """An operator that keeps all elements gives a tensor of its own, which can be changed alone."""
+    x = torch.tensor(3.0)
+    copy = compiled(function)(x)
+    copy.add_(1)
+    assert (x.item(), copy.item()) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x + 1).unbind(0),
+        lambda x: (lambda y: (y, y.t(), y[1:], y[:, ::2]))(x * 2),
+        lambda x: (lambda y: (y[1:], y[:-1]))(x * 2),
+        lambda x: (lambda y: (y.t(), y.view(-1)))(x.exp()),
+        lambda x: (lambda y: (y, y.expand(2, *y.shape)))(x.neg()),
+        lambda x: (x.clone(), x.view(-1), x[1:].t()),
+        lambda x: (x.add_(1).t(),),
+        lambda x: (x.detach(), x + 1),
+        lambda x: (lambda y: (y, *torch.view_as_real(y).unbind(-1)))(torch.complex(x, x)),
+        lambda x: (x.view(torch.int16)[:, 1::2], x[1:].view(torch.int32)),
+    ],
+    ids=[
+        "parts",
+        "views",
+        "overlapping views",
+        "orders",
+        "broadcast",
+        "views of an input",
+        "views of a written input",
+        "detached",
+        "parts of complex numbers",
+        "bits of an input",
+    ],
+)
+@pytest.mark.parametrize("is_dynamic", [False, True], ids=["known sizes", "symbolic sizes"])
+def test_results_share_the_memory_that_they_share_in_pytorch(
+    function: Callable[..., Any], is_dynamic: bool
+) -> None:
+    """Results that are views of one tensor, or of an input, lie in the same memory."""
+    x, y = (T(5, 8)[1:] for _ in range(2))
+    y.copy_(x)
+    expected, actual = function(x), compiled(function, dynamic=is_dynamic)(y)
+    assert places([y, *actual]) == places([x, *expected])
+    for a, b in zip(actual, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("is_trained", [False, True], ids=["inference", "training"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x.transpose(0, 1) * 2, x + 1),
+        lambda x: (x.bfloat16(), x + 1),
+        lambda x: (x[None, :, :1].transpose(0, 2) * 2, x + 1),
+        lambda x: ((x + 1)[::2], x * 2),
+        lambda x: (x.expand(2, 4, 6).clone(), x * 2),
+    ],
+    ids=["transposed", "bfloat16", "extents of 1", "with gaps", "contiguous"],
+)
+def test_results_can_be_changed_in_place(function: Callable[..., Any], is_trained: bool) -> None:
+    """Autograd takes results as tensors of their own, not as views that may not be written."""
+    x = T(4, 6, requires_grad=is_trained)
+    for a, b in zip(compiled(function)(x), function(x), strict=True):
+        torch.testing.assert_close(a.add_(1), b.add_(1))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x * 2)[:, :0],
+        lambda x: (x * 2).as_strided((1, 4), (3, 6)),
+        lambda x: (x * 2)[:1, 3:],
+        lambda x: (x * 2)[None].transpose(0, 1),
+    ],
+    ids=["no columns", "strided row", "part of a row", "extent of 1"],
+)
+def test_strides_at_which_no_element_lies_are_those_of_pytorch(
+    function: Callable[..., Any],
+) -> None:
+    """Axes of one element, and tensors without elements, have the strides of PyTorch, too."""
+    x = T(4, 6)
+    expected, actual = function(x), compiled(function)(x)
+    assert (actual.shape, actual.stride()) == (expected.shape, expected.stride())
+
+
+@pytest.mark.parametrize(
+    "views",
+    [
+        lambda base: (base[:], base[0].expand_as(base)),
+        lambda base: (base[1:], base[:-1]),
+        lambda base: (base.transpose(1, 2), base[:, ::2]),
+        lambda base: (base.permute(3, 2, 1, 0), base[:, 0]),
+    ],
+    ids=["broadcast", "overlapping", "transposed", "reversed"],
+)
+def test_a_write_to_one_view_is_seen_through_another(views: Callable[..., Any]) -> None:
+    """Two inputs in the memory of one tensor in channels last: one is written, one is read."""
+
+    def function(first: Any, second: Any) -> Any:
+        read = second.transpose(-1, 0)
+        first.mul_(2)
+        return read / (read.abs() + 1)
+
+    base = T(3, 4, 5, 6).to(memory_format=torch.channels_last)
+    other = base.clone()
+    expected = function(*views(base))
+    actual = compiled(function)(*views(other))
+    torch.testing.assert_close(actual, expected)
+    torch.testing.assert_close(other, base)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.as_strided(x * 2, (2, 3), (1, 2), 1),
+        lambda x: torch.as_strided_scatter(x * 2, x.new_ones(2, 3), (2, 3), (1, 2), 1),
+        lambda x: torch.as_strided(x, (2, 3), (1, 2)),
+        lambda x: torch.as_strided(x * 2, (x.shape[1], x.shape[0] - 1), (x.shape[0], 1), 1),
+        lambda x: torch.as_strided(x[1:], (2, 3), (1, 2), 1),
+        lambda x: torch.as_strided((x * 2)[:, 1:2], (2, 3), (1, 2), 1),
+    ],
+    ids=[
+        "computed",
+        "scatter",
+        "an input",
+        "all rows",
+        "a part of an input",
+        "a part of a computed tensor",
+    ],
+)
+@pytest.mark.parametrize("is_dynamic", [False, True], ids=["known sizes", "symbolic sizes"])
+def test_strides_are_those_of_memory(function: Callable[..., Any], is_dynamic: bool) -> None:
+    """Strides go through the memory of a tensor, in which its axes may lie in any order."""
+    x = T(6, 4).t()
+    actual = compiled(function, dynamic=is_dynamic)(x)
+    torch.testing.assert_close(actual, function(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        torch.rand_like,
+        lambda x: torch.bernoulli(x.sigmoid()),
+        lambda x: torch.dropout(x, 0.5, True),
+    ],
+    ids=["rand_like", "bernoulli", "dropout"],
+)
+def test_random_numbers_are_drawn_in_the_order_of_memory(function: Callable[..., Any]) -> None:
+    """PyTorch fills tensors in the order of their memory, not in that of their axes."""
+    x = T(2, 3, 4, 5).to(memory_format=torch.channels_last)
+    torch.manual_seed(1)
+    expected = function(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(compiled(function)(x), expected)
+
+
+class Moved(torch.nn.Module):
+    """Results in other orders of axes than that of memory, copies and views of the input."""
+
+    def forward(self, x: Any) -> Any:
+        """Return the tensors."""
+        return (x * 2).t(), x.clone(), x.view(-1), (x + 1)[::2], x.exp().expand(2, 3, 4)
+
+
+def test_results_of_an_exported_graph_have_their_axes_in_order() -> None:
+    """A graph of its own has arrays as results, whatever the layouts of PyTorch are."""
+    x = T(3, 4)
+    run = pk.compile(from_torch(Moved(), (x,)), target="interpret")
+    for a, b in zip(run(x=x.numpy()), Moved()(x), strict=True):
+        np.testing.assert_allclose(a, b.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", range(0, 60))
+def test_random_programs_equal_pytorch(number: int) -> None:
+    """Programs with views and writes do what PyTorch does; see benchmarks/torch_fuzz.py."""
+    verdict = check(random_program(1, number), is_reduced=False)
+    assert not verdict.problem or verdict.is_pytorchs, f"{verdict.problem}\n{verdict.text}"
