@@ -13,13 +13,11 @@ samples that PyTorch runs are skipped. With ``--target interpret`` no compiler i
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 import time
 import warnings
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from multiprocessing import get_context
@@ -28,28 +26,33 @@ from typing import Any
 
 import attrs
 import torch
-import torch._dynamo
 from functorch.compile import aot_function
 from torch.testing._internal.common_device_type import precisionOverride, toleranceOverride
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import DecorateInfo, OpInfo, SampleInput
 from torch.utils import _pytree as pytree
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT)]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from passkit.frontends.torch import passkit_backend  # noqa: E402
+from torch_checks import (  # noqa: E402  (after the path)
+    TOLERANCES,
+    Outcome,
+    SkippedSampleError,
+    compiled_results,
+    difference,
+    extern_reasons,
+    is_exact,
+    known_failure,
+    merge,
+    outcome_of,
+    print_summary,
+    with_gradients,
+)
+
 from passkit.frontends.torch.backend import compile_functional, decompositions  # noqa: E402
-from passkit.frontends.torch.reports import GraphRecord, recording  # noqa: E402
+from passkit.frontends.torch.reports import recording  # noqa: E402
 
-TOLERANCES = {
-    "float16": (1e-3, 1e-3),
-    "bfloat16": (1.6e-2, 1e-2),
-    "float32": (1.3e-5, 1e-5),
-    "float64": (1e-7, 1e-7),
-}
-"""Relative and absolute tolerances by dtype, as in PyTorch's tests; overrides of an OpInfo count
-where they are wider."""
 UNINITIALIZED = ("empty",)
 """Parts of the names of operators whose results are not defined: only shapes are compared."""
 UP_TO_SIGNS = ("eig", "svd", "lowrank")
@@ -79,7 +82,7 @@ KNOWN_FAILURES: dict[str, str] = {
     ),
     "matrix_exp float16": "PyTorch's result is NaN where passkit's is that of float64",
 }
-"""Why entries fail that are known to; a name may be followed by a dtype."""
+"""Why entries fail that are known to; a name may be followed by a dtype and a mode."""
 
 
 @attrs.frozen
@@ -101,43 +104,13 @@ class Trial:
     is_backward: bool
 
 
-@attrs.frozen
-class Outcome:
-    """The outcome of a trial.
-
-    Attributes:
-        name: the name of the entry.
-        dtype: the dtype of its samples.
-        samples: the number of samples that were compared.
-        failed: how many of them differ.
-        problem: the first difference, "" if there is none.
-        externs: the operators that PyTorch ran with reasons, and in how many samples.
-        skipped: why no sample was compared, "" if one was.
-        seconds: the time that it took.
-    """
-
-    name: str
-    dtype: str
-    samples: int
-    failed: int
-    problem: str
-    externs: dict[str, int]
-    skipped: str
-    seconds: float
-
-    @property
-    def is_native(self) -> bool:
-        """Return whether passkit ran all operators."""
-        return not self.problem and not self.externs
-
-
 def entry_name(info: OpInfo) -> str:
     """Return the name of an entry with that of its variant."""
     return info.name + (f".{info.variant_test_name}" if info.variant_test_name else "")
 
 
 def tolerances(info: OpInfo, dtype: str) -> tuple[float, float]:
-    """Return the relative and absolute tolerance of an operator."""
+    """Return the relative and absolute tolerance of an operator; the widest of its tests."""
     relative, absolute = TOLERANCES.get(dtype, TOLERANCES["float32"])
     key = getattr(torch, dtype)
     for decorator in info.decorators or ():
@@ -192,20 +165,6 @@ class SampleFunction:
         return [x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)]
 
 
-def with_gradients(
-    function: Callable[..., Sequence[torch.Tensor]], tensors: Sequence[torch.Tensor]
-) -> list[torch.Tensor]:
-    """Return the results of a function, and the gradients of their sum by its tensors."""
-    results = function(*tensors)
-    sources = [x for x in results if x.requires_grad]
-    parameters = [t for t in tensors if t.requires_grad]
-    if not sources or not parameters:
-        return list(results)
-    seeds = [torch.ones_like(x) for x in sources]
-    grads = torch.autograd.grad(sources, parameters, seeds, allow_unused=True)
-    return [*results, *(g for g in grads if g is not None)]
-
-
 def traced_results(
     function: SampleFunction, options: dict[str, Any]
 ) -> tuple[list[torch.Tensor], list[str]]:
@@ -224,49 +183,13 @@ def dynamo_results(
     function: SampleFunction, options: dict[str, Any]
 ) -> tuple[list[torch.Tensor], list[str]]:
     """Return the results through torch.compile, and the operators that PyTorch ran."""
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
 
     def plain(*tensors: torch.Tensor) -> list[torch.Tensor]:
         return function(*tensors)
 
-    compiled = torch.compile(plain, backend=passkit_backend, options=options, dynamic=False)
-    with recording() as records:
-        results = with_gradients(compiled, function.tensors())
-    breaks = torch._dynamo.utils.counters["graph_break"]
-    reasons = [f"Dynamo: {str(x).splitlines()[0][:150]}" for x in breaks]
-    if not records:
-        reasons.append("Dynamo: no graph")
-    return results, extern_reasons(records) + reasons
-
-
-def extern_reasons(records: Sequence[GraphRecord]) -> list[str]:
-    """Return the operators that PyTorch ran in compiled graphs, with the reasons."""
-    calls = [f"{x.function}: {x.reason}" for record in records for x in record.externs]
-    return calls + [record.whole for record in records if record.whole]
-
-
-def difference(
-    actual: Sequence[torch.Tensor],
-    expected: Sequence[torch.Tensor],
-    info: OpInfo,
-    dtype: str,
-) -> str:
-    """Return how results differ, "" if they do not."""
-    if len(actual) != len(expected):
-        return f"{len(actual)} results, expected {len(expected)}"
-    is_defined = not any(part in info.name for part in UNINITIALIZED)
-    relative, absolute = tolerances(info, dtype)
-    for a, b in zip(actual, expected, strict=True):
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return f"{a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}"
-        if not is_defined:
-            continue
-        try:
-            torch.testing.assert_close(a, b, rtol=relative, atol=absolute, equal_nan=True)
-        except AssertionError as error:
-            return str(error).replace("\n", " ")[:300]
-    return ""
+    return compiled_results(
+        lambda compiled: with_gradients(compiled(plain), function.tensors()), options
+    )
 
 
 def check_sample(info: OpInfo, sample: SampleInput, trial: Trial) -> tuple[str, list[str]]:
@@ -286,40 +209,22 @@ def check_sample(info: OpInfo, sample: SampleInput, trial: Trial) -> tuple[str, 
             actual, externs = dynamo_results(function, trial.options)
         except Exception as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}", []
-    problem = difference(actual, expected, info, trial.dtype)
+    tolerance = tolerances(info, trial.dtype)
+    is_defined = not any(part in info.name for part in UNINITIALIZED)
+    problem = difference(actual, expected, tolerance, is_defined)
     if not problem or trial.dtype not in ("float16", "bfloat16", "float32"):
         return problem, externs
-    is_right = is_exact(actual, expected, function, tolerances(info, trial.dtype))
+    is_right = is_exact(actual, expected, lambda: exact_results(function), tolerance)
     return "" if is_right else problem, externs
 
 
-def is_exact(
-    actual: Sequence[torch.Tensor],
-    expected: Sequence[torch.Tensor],
-    function: SampleFunction,
-    tolerance: tuple[float, float],
-) -> bool:
-    """Return whether results are those of PyTorch in float64, where PyTorch's own are not."""
-    if [(x.shape, x.dtype) for x in actual] != [(x.shape, x.dtype) for x in expected]:
-        return False
+def exact_results(function: SampleFunction) -> list[torch.Tensor]:
+    """Return the results of PyTorch in float64."""
     tensors = [
         t.detach().double().requires_grad_(t.requires_grad) if t.is_floating_point() else t
         for t in function.tensors()
     ]
-    try:
-        exact = with_gradients(function, tensors)
-    except Exception:
-        return False
-    relative, absolute = tolerance
-    return len(exact) == len(actual) and all(
-        a.shape == e.shape
-        and torch.allclose(a.to(e.dtype), e, rtol=relative, atol=absolute, equal_nan=True)
-        for a, e in zip(actual, exact, strict=True)
-    )
-
-
-class SkippedSampleError(Exception):
-    """Why a sample is not compared."""
+    return with_gradients(function, tensors)
 
 
 def check(trial: Trial) -> Outcome | None:
@@ -333,64 +238,23 @@ def check(trial: Trial) -> Outcome | None:
     if trial.is_backward and not (info.supports_autograd and dtype.is_floating_point):
         return None
     begin = time.time()
-    problems: list[str] = []
-    externs: Counter[str] = Counter()
-    skipped: list[str] = []
-    compared = 0
     torch.manual_seed(0)
+    mode = "backward" if trial.is_backward else "forward"
     try:
         inputs = info.sample_inputs("cpu", dtype, requires_grad=False)
         samples = list(islice(inputs, trial.samples))
     except Exception as error:
         samples = []
-        skipped.append(str(error)[:100])
-    for sample in samples:
-        try:
-            problem, reasons = check_sample(info, sample, trial)
-        except SkippedSampleError as error:
-            skipped.append(str(error))
-            continue
-        compared += 1
-        externs.update(set(reasons))
-        if problem:
-            problems.append(problem)
-    return Outcome(
+        print(f"{entry_name(info)} {trial.dtype} has no samples: {str(error)[:100]}")
+    outcome = outcome_of(
+        samples,
+        lambda sample: check_sample(info, sample, trial),
         name=entry_name(info),
         dtype=trial.dtype,
-        samples=compared,
-        failed=len(problems),
-        problem=problems[0] if problems else "",
-        externs=dict(externs),
-        skipped="" if compared else (skipped or ["no samples"])[0],
-        seconds=time.time() - begin,
+        mode=mode,
+        seconds=0.0,
     )
-
-
-def known_failure(outcome: Outcome) -> str:
-    """Return why an entry is known to fail, "" if it is not."""
-    reason = KNOWN_FAILURES.get(outcome.name, "")
-    return reason or KNOWN_FAILURES.get(f"{outcome.name} {outcome.dtype}", "")
-
-
-def print_summary(outcomes: Sequence[Outcome]) -> None:
-    """Print why PyTorch ran operators, what was skipped, and the numbers by dtype."""
-    reasons: Counter[str] = Counter()
-    for x in outcomes:
-        reasons.update(set(x.externs))
-    for reason, n in reasons.most_common():
-        print(f"{n:4} {reason[:180]}")
-    for x in outcomes:
-        if x.skipped:
-            print(f"skipped {x.name} {x.dtype}: {x.skipped}")
-    for dtype in dict.fromkeys(x.dtype for x in outcomes):
-        own = [x for x in outcomes if x.dtype == dtype and not x.skipped]
-        failed = [x for x in own if x.problem]
-        explained = [x for x in failed if known_failure(x)]
-        native = sum(x.is_native for x in own)
-        print(
-            f"{dtype}: {len(own)} entries, {len(failed)} failed ({len(explained)} for a known "
-            f"reason), {native} without a call of PyTorch ({native / max(1, len(own)):.1%})"
-        )
+    return attrs.evolve(outcome, seconds=time.time() - begin)
 
 
 def main() -> int:
@@ -403,13 +267,14 @@ def main() -> int:
     parser.add_argument("--backward", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="only every nth operator")
-    parser.add_argument("--json", help="file for all outcomes")
+    parser.add_argument("--first", type=int, default=0, help="the first operator of these")
+    parser.add_argument("--json", type=Path, help="file that the outcomes are merged into")
     own = parser.parse_args()
     trials = [
         Trial(k, dtype, own.samples, {"target": own.target}, own.backward)
         for dtype in own.dtypes.split(",")
         for k, info in enumerate(op_db)
-        if own.only in entry_name(info) and k % own.every == 0
+        if own.only in entry_name(info) and k % own.every == own.first
     ]
     outcomes = []
     with ProcessPoolExecutor(own.jobs, get_context("spawn")) as pool:
@@ -420,11 +285,10 @@ def main() -> int:
             if outcome.problem:
                 name = f"{outcome.name} {outcome.dtype}"
                 print(f"FAILED {name}: {outcome.problem}", flush=True)
-    print_summary(outcomes)
+    print_summary(outcomes, KNOWN_FAILURES)
     if own.json:
-        rows = [attrs.asdict(x) for x in outcomes]
-        Path(own.json).write_text(json.dumps(rows, indent=0))
-    return any(x.problem and not known_failure(x) for x in outcomes)
+        merge(own.json, outcomes, KNOWN_FAILURES)
+    return any(x.problem and not known_failure(x, KNOWN_FAILURES) for x in outcomes)
 
 
 if __name__ == "__main__":

@@ -206,6 +206,7 @@ class Writer:
         self.tags: list[str] = []
         self.names: list[str] = []
         self.count = 0
+        self.has_kink = False
         self.runs: list[tuple[Namespace, Namespace]] = []
         self.values: Namespace = {}
 
@@ -358,6 +359,12 @@ class Writer:
                 return False
         return True
 
+    def choice(self, rows: Sequence[Any]) -> Any:
+        """Return a row of a table of texts, and note whether its gradient jumps."""
+        row = self.random.choice(rows)
+        self.has_kink = any(word in row[0] for word in KINKS)
+        return row
+
     def pick(
         self,
         kinds: str = "fib",
@@ -369,12 +376,13 @@ class Writer:
 
         Args:
             kinds: letters of what its dtype may be: floats, integers, bool.
-            is_exact: whether it has to be exact.
+            is_exact: whether it has to be exact; it has, too, where a gradient jumps.
             rank: its number of axes, if that matters.
             accepts: a further condition.
 
         Raises: RefusedStatementError if there is none.
         """
+        is_exact = is_exact or (self.needs_grad and self.has_kink)
         names = [
             name
             for name in self.names
@@ -457,6 +465,8 @@ class Writer:
         return all(magnitude(values[name]) <= LARGEST for values, _ in self.runs)
 
 
+KINKS = ("abs", "clamp", "hardtanh", "max", "min", "norm", "relu", "sort", "cdist", "prod")
+"""Parts of texts of functions whose gradients jump, or have poles."""
 LAYOUTS = (
     "contiguous",
     "offset",
@@ -752,20 +762,20 @@ GATHERS = (
 
 def draw_unary(writer: Writer) -> Drawn:
     """Return an operator with one operand."""
-    text, kinds, is_exact = writer.random.choice(UNARY)
+    text, kinds, is_exact = writer.choice(UNARY)
     return text.format(x=writer.pick(kinds, is_exact)), ()
 
 
 def draw_binary(writer: Writer) -> Drawn:
     """Return an operator with two operands."""
-    text, kinds, is_exact = writer.random.choice(BINARY)
+    text, kinds, is_exact = writer.choice(BINARY)
     x = writer.pick(kinds, is_exact)
     return text.format(x=x, y=writer.like(x, kinds, is_exact)), ()
 
 
 def draw_reduction(writer: Writer) -> Drawn:
     """Return a reduction."""
-    text, kinds, is_exact, has_axis = writer.random.choice(REDUCTIONS)
+    text, kinds, is_exact, has_axis = writer.choice(REDUCTIONS)
     x = writer.pick(kinds, is_exact)
     return text.format(x=x, axis=writer.axis(x) if has_axis else 0), ()
 
@@ -788,7 +798,7 @@ def draw_move(writer: Writer) -> Drawn:
 
 def draw_product(writer: Writer) -> Drawn:
     """Return a product."""
-    text, kinds, first, second = writer.random.choice(PRODUCTS)
+    text, kinds, first, second = writer.choice(PRODUCTS)
     x = writer.pick(kinds, rank=first)
     dtype = writer.values[x].dtype
     y = writer.pick(kinds, rank=second, accepts=lambda t: t.dtype is dtype)
@@ -820,7 +830,7 @@ def draw_mask(writer: Writer) -> Drawn:
 
 def draw_write(writer: Writer) -> Drawn:
     """Return a write without another operand."""
-    text, kinds = writer.random.choice(WRITES)
+    text, kinds = writer.choice(WRITES)
     x = writer.target(kinds)
     if "==" in text and not writer.is_exact(x):
         raise RefusedStatementError
@@ -830,7 +840,7 @@ def draw_write(writer: Writer) -> Drawn:
 
 def draw_write_of_two(writer: Writer) -> Drawn:
     """Return a write of one value with another."""
-    text, kinds = writer.random.choice(WRITES_OF_TWO)
+    text, kinds = writer.choice(WRITES_OF_TWO)
     x = writer.target(kinds)
     y = writer.pick(kinds)
     writer.check_operand(x, y)
@@ -893,6 +903,7 @@ def _written(writer: Writer) -> TorchProgram:
         if len(writer.statements) == length:
             break
         family = draw.choices(families, weights)[0]
+        writer.has_kink = False
         try:
             text, writes = FAMILIES[family][0](writer)
         except RefusedStatementError:

@@ -26,10 +26,10 @@ from passkit.errors import PasskitError
 from passkit.frontends.torch.dtypes import array_of, passkit_dtype
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.extern import extern_call
-from passkit.frontends.torch.op_importers import IMPORTERS, AtenCall
+from passkit.frontends.torch.op_importers import AtenCall
 from passkit.frontends.torch.op_importers.linalg import check_errors
-from passkit.frontends.torch.op_importers.registry import aten, constant
-from passkit.frontends.torch.symbols import extent_of, memory_order, stride_of
+from passkit.frontends.torch.op_importers.registry import aten, constant, importer_of
+from passkit.frontends.torch.symbols import extent_of, may_overlap, memory_order, stride_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.graph.node import Node as GraphNode
@@ -66,6 +66,13 @@ _READ_MEMORY = (
     aten.as_strided_scatter.default,
 )
 """Operators that read the memory around a tensor, which calls of PyTorch on arrays do not have."""
+_SCATTERED = (
+    aten.as_strided_scatter.default,
+    aten.diagonal_scatter.default,
+    aten.select_scatter.default,
+    aten.slice_scatter.default,
+)
+"""Operators that replace elements of a tensor, and with them those in the same place of memory."""
 
 
 def input_name(position: int) -> str:
@@ -93,6 +100,7 @@ class OutputLayout:
         strides: the strides of the tensor, in elements.
         offset: where a view begins in the memory, in elements from the array or input.
         dtype: the dtype of the tensor; that of a view may be another one than the array's.
+        repeats: the number of the result that is the same tensor; -1 for none before it.
     """
 
     position: int
@@ -105,6 +113,7 @@ class OutputLayout:
     strides: tuple[Extent, ...] = ()
     offset: Extent = 0
     dtype: torch.dtype | None = None
+    repeats: int = -1
 
 
 @frozen(eq=False)
@@ -192,7 +201,10 @@ class _GraphImporter:
         leaves = pytree.tree_leaves(results)
         owners = {} if self.stands_alone else self._owners(leaves)
         places: dict[Node, int] = {}
-        layouts = tuple(self._output(x, owners, places, computed) for x in leaves)
+        layouts = tuple(
+            evolve(self._output(x, owners, places, computed), repeats=_first(leaves, k))
+            for k, x in enumerate(leaves)
+        )
         shapes = tuple(known_shape(x) for x in self.inputs)
         sized_by: tuple[str, ...] = ()
         if computed:
@@ -265,8 +277,10 @@ class _GraphImporter:
         if node.target is with_effects and args[1] is aten._linalg_check_errors.default:
             return [check_errors(args[0], *args[2:], **kwargs)]
         fakes = pytree.tree_map_only(Node, _fake, (node.args, node.kwargs))
+        if node.target in _SCATTERED and may_overlap(fakes[0][0]):
+            raise UnsupportedNodeError(f"{node.target} writes elements that share memory")
         call = AtenCall(node.target, fakes[0], fakes[1], fake, _used(node))
-        importer = IMPORTERS.get(node.target)
+        importer = importer_of(node.target)
         reason = "passkit has no importer for it"
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
             reason = "its random numbers are those of PyTorch's generator"
@@ -402,19 +416,17 @@ class _GraphImporter:
         if owner is None or not _is_view(fake, owner.meta["val"]):
             return self._computed(value, fake, computed)
         base = owner.meta["val"]
-        view = evolve(_layout(fake), is_dense=False, is_view=True)
+        begin = base.storage_offset() * base.itemsize // fake.itemsize
+        offset = extent_of(fake.storage_offset() - begin)
+        view = evolve(_layout(fake), is_dense=False, is_view=True, offset=offset)
         if owner.op == "placeholder":
-            source = InputTensor(self.positions[self.values[owner]])
-            begin = base.storage_offset() * base.itemsize // fake.itemsize
-            offset = extent_of(fake.storage_offset() - begin)
-            return evolve(view, value=source, offset=offset)
+            return evolve(view, value=InputTensor(self.positions[self.values[owner]]))
         if owner not in places:
             layout = self._computed(self.values[owner], base, computed)
             places[owner] = layout.position
             if owner is result:
                 return layout
-        offset = extent_of(fake.storage_offset())
-        return evolve(view, position=places[owner], offset=offset)
+        return evolve(view, position=places[owner])
 
     def _computed(self, value: Entry, fake: torch.Tensor, computed: list[Entry]) -> OutputLayout:
         """Add an array to what is computed, in the order of axes of its tensor."""
@@ -423,6 +435,13 @@ class _GraphImporter:
             value = ops.transpose(value, axes=layout.order)
         computed.append(value)
         return evolve(layout, position=len(computed) - 1)
+
+
+def _first(results: Sequence[Any], position: int) -> int:
+    """Return the position of the same node among earlier results, -1 if it is not there."""
+    node = results[position]
+    first = results.index(node) if isinstance(node, Node) else position
+    return first if first < position else -1
 
 
 def _is_view(fake: torch.Tensor, base: torch.Tensor) -> bool:

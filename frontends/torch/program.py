@@ -47,6 +47,8 @@ class Program:
             for x in imported.outputs
         )
         self._makers = [_maker(x) for x in imported.outputs]
+        outputs = enumerate(imported.outputs)
+        self._repeats = [(k, x.repeats) for k, x in outputs if x.repeats >= 0]
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results for a list of arguments; the list is empty afterwards."""
@@ -55,7 +57,10 @@ class Program:
         sizes = self._values_of_symbols(given) if self._needs_sizes else {}
         arrays = self.feeds_of(given, sizes)
         results = [] if self.executable is None else self.executable(arrays)
-        return [make(results, given, sizes) for make in self._makers]
+        tensors = [make(results, given, sizes) for make in self._makers]
+        for position, first in self._repeats:
+            tensors[position] = tensors[first]
+        return tensors
 
     def feeds_of(
         self, args: Sequence[Any], sizes: Mapping[str, int] | None = None

@@ -73,6 +73,17 @@ def memory_order(fake: torch.Tensor) -> tuple[int, ...]:
     return tuple(sorted(range(fake.dim()), key=lambda axis: (-_hint(fake.stride(axis)), axis)))
 
 
+def may_overlap(fake: torch.Tensor) -> bool:
+    """Return whether elements of a tensor may lie in the same place of memory, by its strides."""
+    reach = 0
+    for axis in reversed(memory_order(fake)):
+        extent, stride = _hint(fake.shape[axis]), _hint(fake.stride(axis))
+        if extent > 1 and stride <= reach:
+            return True
+        reach += max(extent - 1, 0) * stride
+    return False
+
+
 def _hint(value: Any) -> int:
     """Return an integer, for a symbolic one that of the tensors that are compiled for."""
     return int(value.node.hint) if isinstance(value, torch.SymInt) else int(value)

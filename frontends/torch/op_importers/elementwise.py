@@ -417,3 +417,10 @@ def _hardtanh(call: AtenCall, x: Entry, low: float = -1, high: float = 1) -> Ent
 def _to_copy(call: AtenCall, x: Entry, *args: Any, **kwargs: Any) -> Entry:
     """Import a conversion to another dtype; devices and layouts stay."""
     return cast(x, call.dtype)
+
+
+@imports("prims::fma")
+def _fma(call: AtenCall, x: Operand, y: Operand, z: Operand) -> Entry:
+    """Import x * y + z, of floats rounded once; Dynamo writes ``addcmul_`` so."""
+    (a, b, c), dtype = promoted(call, DEFAULT, (x, y, z), tuple(call.args))
+    return cast(ops.fma(a, b, c) if dtype.kind == "f" else a * b + c, dtype)

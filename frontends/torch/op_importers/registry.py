@@ -27,7 +27,7 @@ CONSTANT: Any = get_op("constant")
 BOOL = dtype_of("bool")
 INT64 = dtype_of("int64")
 IMPORTERS: dict[Any, Importer] = {}
-"""The importer of each operator overload."""
+"""The importer of each operator overload, or by its name where PyTorch loads it on demand."""
 
 
 @frozen(eq=False)
@@ -73,8 +73,16 @@ class AtenCall:
         return passkit_dtype(self.first.dtype)
 
 
+def importer_of(function: Any) -> Importer | None:
+    """Return the importer of an operator overload; None if it has none."""
+    importer = IMPORTERS.get(function)
+    if importer is None and isinstance(function, torch._ops.OpOverload):
+        return IMPORTERS.get(function.name())
+    return importer
+
+
 def imports(*overloads: Any) -> Callable[[Importer], Importer]:
-    """Return a decorator that registers a function as the importer of operator overloads."""
+    """Return a decorator that registers a function as the importer of overloads, or of names."""
 
     def register(importer: Importer) -> Importer:
         for overload in overloads:

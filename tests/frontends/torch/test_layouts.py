@@ -214,6 +214,45 @@ def test_random_numbers_are_drawn_in_the_order_of_memory(function: Callable[...,
     torch.testing.assert_close(compiled(function)(x), expected)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[..., 1::2].mul_(2),
+        lambda x: x[1].mul_(2),
+        lambda x: x.diagonal().fill_(3),
+        lambda x: x.as_strided((2,), (4,)).zero_(),
+    ],
+    ids=["slice", "row", "diagonal", "strides"],
+)
+def test_a_write_to_a_part_reaches_all_elements_in_its_memory(function: Callable[..., Any]) -> None:
+    """Of an input whose elements share memory, a write to some changes the others, too."""
+
+    def written(x: Any) -> Any:
+        function(x)
+        return x * 2
+
+    x, y = torch.arange(11.0), torch.arange(11.0)
+    expected = written(x.as_strided((4, 4), (1, 2), 1))
+    torch.testing.assert_close(compiled(written)(y.as_strided((4, 4), (1, 2), 1)), expected)
+    torch.testing.assert_close(y, x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (lambda y: (y, y, y + 1))(x * 2),
+        lambda x: (lambda y: (y.t(), torch.atleast_2d(y), y))(x * 2),
+    ],
+    ids=["twice", "as another name"],
+)
+def test_a_result_that_is_returned_twice_is_one_tensor(function: Callable[..., Any]) -> None:
+    """Results are the same object where they are the same in PyTorch."""
+    x = T(3, 4)
+    expected, actual = function(x), compiled(function)(x)
+    same = [[a is b for b in expected] for a in expected]
+    assert [[a is b for b in actual] for a in actual] == same
+
+
 class Moved(torch.nn.Module):
     """Results in other orders of axes than that of memory, copies and views of the input."""
 
