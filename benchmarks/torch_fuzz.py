@@ -24,7 +24,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import combinations
 from pathlib import Path
@@ -213,24 +213,43 @@ def sharing_difference(actual: Observation, expected: Observation) -> str:
     return ""
 
 
-def problem_of(program: TorchProgram, backend: Backend, options: dict[str, Any]) -> str:
+def observations(
+    program: TorchProgram, backend: Backend, options: dict[str, Any]
+) -> Iterator[Observation]:
+    """Yield the effects of the calls of a program compiled by a backend, one for each data."""
+    torch._dynamo.reset()
+    is_dynamic = True if program.is_dynamic else None
+    compiled = torch.compile(defined(program), backend=backend, options=options, dynamic=is_dynamic)
+    for data in DATA:
+        yield observed(program, compiled, program.namespace(data))
+
+
+def problem_of(
+    program: TorchProgram,
+    backend: Backend,
+    options: dict[str, Any],
+    references: Sequence[Observation] | None = None,
+) -> str:
     """Return how a program compiled by a backend differs from PyTorch, "" if it does not.
+
+    Args:
+        program: the program.
+        backend: the backend.
+        options: its options.
+        references: the effects to compare with, in place of those of eager PyTorch.
 
     Raises: what PyTorch raises for a program that it cannot run.
     """
-    eager = [(data, program.namespace(data)) for data in DATA]
-    expected = [observed(program, defined(program), x) for _, x in eager]
-    torch._dynamo.reset()
-    function = defined(program)
-    is_dynamic = True if program.is_dynamic else None
-    compiled = torch.compile(function, backend=backend, options=options, dynamic=is_dynamic)
+    if references is None:
+        references = [observed(program, defined(program), program.namespace(k)) for k in DATA]
     kept: list[tuple[torch.Tensor, torch.Tensor]] = []
-    for data, result in zip(DATA, expected, strict=True):
+    calls = observations(program, backend, options)
+    for data, expected in zip(DATA, references, strict=True):
         try:
-            actual = observed(program, compiled, program.namespace(data))
+            actual = next(calls)
         except Exception as error:
             return f"error: {type(error).__name__}: {' '.join(str(error).split())[:1500]}"
-        problem = Comparison(program, data, result).difference(actual)
+        problem = Comparison(program, data, expected).difference(actual)
         if problem:
             return problem
         if any(not torch.equal(a, b) for a, b in kept):
@@ -279,13 +298,21 @@ def with_predicted_strides(value: Any, node: Any) -> Any:
     return other
 
 
-def is_pytorchs(program: TorchProgram, problem: str) -> bool:
-    """Return whether AOTAutograd differs without passkit, too, in the same way."""
-    settings: list[dict[str, Any]] = [{}]
-    if kind_of(problem) == "strides":
-        settings.append({"predicted": True})
-    problems = [problem_of(program, plain_backend, x) for x in settings]
-    return kind_of(problem) in map(kind_of, problems)
+def is_pytorchs(program: TorchProgram, problem: str, options: dict[str, Any]) -> bool:
+    """Return whether AOTAutograd differs without passkit, too, in the same way.
+
+    That is the same error, strides that its fake tensors predict, or else the same effects.
+    """
+    kind = kind_of(problem)
+    if kind == "strides":
+        settings: tuple[dict[str, Any], ...] = ({}, {"predicted": True})
+        return any(kind == kind_of(problem_of(program, plain_backend, x)) for x in settings)
+    if kind != kind_of(problem_of(program, plain_backend, {})):
+        return False
+    if kind.startswith("error"):
+        return True
+    references = list(observations(program, plain_backend, {}))
+    return not problem_of(program, passkit_backend, options, references)
 
 
 def kind_of(problem: str) -> str:
@@ -307,7 +334,7 @@ def check(program: TorchProgram, is_reduced: bool = True) -> Verdict:
     native = not any(x.externs or x.whole for x in records)
     if not problem:
         return Verdict(native=native)
-    if is_pytorchs(program, problem):
+    if is_pytorchs(program, problem, options):
         return Verdict(problem, True, native, str(program))
     if not is_reduced:
         return Verdict(problem, False, native, str(program))

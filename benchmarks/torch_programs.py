@@ -844,6 +844,9 @@ def draw_write_of_two(writer: Writer) -> Drawn:
     x = writer.target(kinds)
     y = writer.pick(kinds)
     writer.check_operand(x, y)
+    is_elementwise = not any(word in text for word in ("index", "scatter", "sum", "cat", "[", "tr"))
+    if not is_elementwise and shares_storage(writer.values[x], writer.values[y]):
+        raise RefusedStatementError
     if ">" in text and not (writer.is_exact(x) and writer.is_exact(y)):
         raise RefusedStatementError
     if "out=" in text and writer.needs_grad:
