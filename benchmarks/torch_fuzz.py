@@ -7,6 +7,9 @@ Each program of `torch_programs.py` is compiled anew and called twice with diffe
 have to equal PyTorch's in values, dtypes, shapes, strides and whether they need gradients; so do
 the inputs and their bases after the call, the gradients, which tensors share memory, and which
 results are inputs. A difference that AOTAutograd alone shows, too, is PyTorch's and counted apart.
+Strides may differ where PyTorch does not predict them: at axes of one element, in tensors without
+elements, and where its fake tensors have others. The memory between the elements of a result with
+gaps is not compared.
 Every tenth program runs in kernels for the CPU, the others in the interpreter, and every tenth
 has symbolic sizes. A program that fails is made small. With ``--json`` the counts are added to
 those of other seeds in the file.
