@@ -6,25 +6,30 @@ program. Its results are tensors on the memory of passkit's arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import torch
-from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from functorch.compile import min_cut_rematerialization_partition
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch import config as functorch_config
+from torch._functorch._aot_autograd.schemas import SerializableAOTDispatchCompiler
+from torch._inductor.output_code import OutputCode
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx import GraphModule
 
 from passkit.errors import DTypeError, SettingError, nearest
-from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.importer import (
-    import_graph,
+from passkit.frontends.torch.compiled import (
+    CompiledGraph,
+    GraphOfPyTorch,
+    cache_tag,
+    keys_without_inductor,
 )
+from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
-from passkit.frontends.torch.program import Program
-from passkit.frontends.torch.reports import GraphRecord, record
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
@@ -80,6 +85,22 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     return {k: f for k, f in table.items() if k not in kept}
 
 
+class _Decompositions(Mapping[Any, Callable[..., Any]]):
+    """The decompositions, which are collected when the first one is asked for."""
+
+    def __getitem__(self, function: Any) -> Callable[..., Any]:
+        """Return the decomposition of an operator."""
+        return decompositions()[function]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the operators that are decomposed."""
+        return iter(decompositions())
+
+    def __len__(self) -> int:
+        """Return the number of operators that are decomposed."""
+        return len(decompositions())
+
+
 def _overloads(packet: Any) -> list[Any]:
     """Return the overloads of an operator."""
     return [getattr(packet, name) for name in packet.overloads()]
@@ -114,43 +135,42 @@ class PasskitBackend:
         """
         if mode not in (None, "default"):
             raise SettingError(f"backend passkit: mode {mode!r} is unknown; leave it out")
-        compiler = _compiler(tuple(sorted((options or {}).items())))
-        return compiler(module, example_inputs)  # type: ignore[no-any-return]
+        own = dict(options or {})
+        fallback = own.pop("fallback", "extern")
+        if fallback not in FALLBACKS:
+            raise SettingError(
+                f"backend passkit: fallback is {fallback!r}{nearest(str(fallback), FALLBACKS)}; it "
+                f"is one of {', '.join(FALLBACKS)}"
+            )
+
+        def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> OutputCode:
+            return compile_functional(module, fallback, own)
+
+        # The gradients are compiled with the graph, so that both are stored together.
+        with (
+            functorch_config.patch(
+                bundled_autograd_cache=True, force_non_lazy_backward_lowering=True
+            ),
+            torch.compiler.config.patch(cache_key_tag=cache_tag(fallback, own)),
+            keys_without_inductor(),
+        ):
+            compiler = aot_autograd(
+                fw_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
+                bw_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
+                inference_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
+                decompositions=_Decompositions(),
+                partition_fn=min_cut_rematerialization_partition,
+            )
+            return compiler(module, example_inputs)  # type: ignore[no-any-return]
 
 
 passkit_backend = PasskitBackend()
 """The backend that the entry point names."""
 
 
-@cache
-def _compiler(options: tuple[tuple[str, Any], ...]) -> Callable[..., Any]:
-    """Return the compiler of graphs that Dynamo captured, for some options.
-
-    Raises: SettingError for an unknown value of ``fallback``.
-    """
-    own = dict(options)
-    fallback = own.pop("fallback", "extern")
-    if fallback not in FALLBACKS:
-        raise SettingError(
-            f"backend passkit: fallback is {fallback!r}{nearest(str(fallback), FALLBACKS)}; it is "
-            f"one of {', '.join(FALLBACKS)}"
-        )
-
-    def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-        return compile_functional(module, fallback, own)
-
-    return aot_autograd(  # type: ignore[no-any-return]
-        fw_compiler=compile_graph,
-        bw_compiler=compile_graph,
-        inference_compiler=compile_graph,
-        decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
-    )
-
-
 def compile_functional(
     module: GraphModule, fallback: str, options: Mapping[str, Any]
-) -> Callable[..., Any]:
+) -> OutputCode:
     """Compile a graph of functional operators; return a function of a list of arguments.
 
     Args:
@@ -165,7 +185,7 @@ def compile_functional(
         return _compiled(module, fallback, options)
 
 
-def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) -> Callable[..., Any]:
+def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) -> OutputCode:
     """Compile a graph outside of PyTorch's modes, in which real tensors are errors.
 
     Raises: SettingError for operators that passkit does not have, with the fallback "error".
@@ -176,24 +196,11 @@ def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) ->
         if fallback == "error":
             text = f"backend passkit: PyTorch would run a whole graph: {error}"
             raise SettingError(text) from None
-        nodes = sum(n.op == "call_function" for n in module.graph.nodes)
-        record(GraphRecord(nodes, (), str(error)))
-        return make_boxed_func(module.forward)  # type: ignore[no-any-return]
+        return GraphOfPyTorch(module, str(error))
     if fallback == "error" and imported.externs:
         first = imported.externs[0]
         raise SettingError(
             f"backend passkit: PyTorch would run {len(imported.externs)} of {imported.node_count} "
             f"operators, first {first.function} ({first.reason}); leave out fallback='error'"
         )
-    program = Program(imported, options)
-    graph = GraphRecord(imported.node_count, imported.externs, program=program)
-    is_reported = record(graph)
-
-    def run(args: list[Any]) -> list[Any]:
-        """Call the program; for a report, keep the arguments of the first call."""
-        if is_reported and not graph.calls:
-            graph.calls.append(list(args))
-        return program(args)
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
+    return CompiledGraph(imported, options)

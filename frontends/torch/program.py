@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,29 @@ from passkit.frontends.torch.importer import (
     size_input_name,
 )
 from passkit.program.executable import Executable
+from passkit.runtime.native.tensors import (
+    API_ATTRIBUTE,
+    ArgumentResult,
+    ComputedResult,
+    TensorLibrary,
+    TensorResult,
+    ValueResult,
+    tensor_program,
+)
 from passkit.values.size import Extent, Size, evaluate
 
 _NO_BYTE = np.zeros((), bool)
 """The element of inputs of which only the length counts."""
+
+
+@cache
+def tensor_library() -> TensorLibrary | None:
+    """Return how the launcher reads tensors; None for a PyTorch without DLPack's exchange API."""
+    api = getattr(torch.Tensor, API_ATTRIBUTE, None)
+    if api is None:
+        return None
+    checks = (torch.Tensor.is_neg, torch.Tensor.is_conj)
+    return TensorLibrary(api, (torch.Tensor, torch.nn.Parameter), checks)
 
 
 class Program:
@@ -31,7 +51,12 @@ class Program:
         options: options of `passkit.compile`.
 
     Raises: when created, what `passkit.compile` raises; when called, what an `Executable` raises.
+
+    Attributes:
+        run: the fastest function of the same arguments and results as a call.
     """
+
+    _boxed_call = True  # what AOTAutograd calls functions of a list that they empty
 
     def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
         self.imported = imported
@@ -49,28 +74,56 @@ class Program:
         self._makers = [_maker(x) for x in imported.outputs]
         outputs = enumerate(imported.outputs)
         self._repeats = [(k, x.repeats) for k, x in outputs if x.repeats >= 0]
+        self._tensors: Callable[[list[Any]], list[Any]] = self._tensors_in_arrays
+        self.run: Callable[[list[Any]], list[Any]] = self
+        self._use_tensors()
+
+    def _use_tensors(self) -> None:
+        """Let the launcher read and make tensors, where all inputs of the graph are tensors."""
+        library = tensor_library()
+        executable = self.executable
+        if library is None or executable is None or executable.native_program is None:
+            return
+        positions = [k for k in self._feeds if isinstance(k, int)]
+        if len(positions) != len(self._feeds):
+            return
+        inputs = [(k, x.dtype) for k, x in zip(positions, executable.inputs, strict=True)]
+        outputs = [x.dtype for x in executable.outputs]
+
+        def tensors_function(
+            results: Sequence[TensorResult], fallback: Callable[[list[Any]], list[Any]]
+        ) -> Callable[[list[Any]], list[Any]]:
+            program = executable.native_program
+            return tensor_program(program, library, inputs, outputs, results, fallback)
+
+        in_order = [ComputedResult(k) for k in range(len(outputs))]
+        self._tensors = tensors_function(in_order, self._tensors_in_arrays)
+        layouts = self.imported.outputs
+        results = [_native_result(x if x.repeats < 0 else layouts[x.repeats]) for x in layouts]
+        native = [x for x in results if x is not None]
+        computed = {x.output for x in native if isinstance(x, ComputedResult)}
+        if len(native) == len(results) and len(computed) == len(outputs):
+            self.run = tensors_function(native, self)
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results for a list of arguments; the list is empty afterwards."""
         given = list(args)
-        args.clear()
         sizes = self._values_of_symbols(given) if self._needs_sizes else {}
-        arrays = self.feeds_of(given, sizes)
-        results = [] if self.executable is None else self.executable(arrays)
-        tensors = [make(results, given, sizes) for make in self._makers]
+        tensors = self._tensors(args)
+        results = [make(tensors, given, sizes) for make in self._makers]
         for position, first in self._repeats:
-            tensors[position] = tensors[first]
-        return tensors
+            results[position] = results[first]
+        return results
 
-    def feeds_of(
-        self, args: Sequence[Any], sizes: Mapping[str, int] | None = None
-    ) -> list[np.ndarray[Any, Any]]:
-        """Return the arrays that the executable is called with, for the arguments of a call.
+    def _tensors_in_arrays(self, args: list[Any]) -> list[torch.Tensor]:
+        """Return what the graph computes for a list of arguments, by arrays; empty the list."""
+        arrays = self.feeds_of(args)
+        args.clear()
+        return [] if self.executable is None else list(map(tensor_of, self.executable(arrays)))
 
-        ``sizes`` are the values of the symbols of the call, if they are known already.
-        """
-        if sizes is None:
-            sizes = self._values_of_symbols(args) if self._needs_sizes else {}
+    def feeds_of(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Return the arrays that the executable is called with, for the arguments of a call."""
+        sizes = self._values_of_symbols(args) if self.imported.sized_by else {}
         return [
             array_of(args[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
             for k in self._feeds
@@ -86,8 +139,8 @@ class Program:
         return values
 
 
-ResultMaker = Callable[[Sequence[Any], Sequence[Any], Mapping[str, int]], Any]
-"""``(results, arguments, sizes)`` to one result of a program."""
+ResultMaker = Callable[[Sequence[torch.Tensor], Sequence[Any], Mapping[str, int]], Any]
+"""``(computed tensors, arguments, sizes)`` to one result of a program."""
 
 
 def _evaluated_extents(layout: OutputLayout) -> Sequence[Any]:
@@ -97,6 +150,20 @@ def _evaluated_extents(layout: OutputLayout) -> Sequence[Any]:
     return (*layout.shape, *layout.strides, layout.offset)
 
 
+def _native_result(layout: OutputLayout) -> TensorResult | None:
+    """Return a result that the launcher makes itself; None for one that a maker makes."""
+    if layout.is_view:
+        return None
+    if layout.position >= 0:
+        axes = tuple(layout.order.index(k) for k in range(len(layout.order)))
+        in_order = axes == tuple(range(len(axes)))
+        computed = ComputedResult(layout.position, () if in_order else axes)
+        return computed if layout.is_dense else None
+    if isinstance(layout.value, InputTensor):
+        return ArgumentResult(layout.value.position)
+    return None if isinstance(layout.value, Size) else ValueResult(layout.value)
+
+
 def _maker(layout: OutputLayout) -> ResultMaker:
     """Return the function that makes a result of a layout."""
     value, position = layout.value, layout.position
@@ -104,17 +171,15 @@ def _maker(layout: OutputLayout) -> ResultMaker:
         return _view_maker(layout)
     if position < 0:
         if isinstance(value, InputTensor):
-            return lambda results, args, sizes: args[value.position]
+            return lambda tensors, args, sizes: args[value.position]
         if isinstance(value, Size):
-            return lambda results, args, sizes: int(evaluate(value, sizes))
-        return lambda results, args, sizes: value
+            return lambda tensors, args, sizes: int(evaluate(value, sizes))
+        return lambda tensors, args, sizes: value
     if not layout.is_gapless:
         strides = _evaluator(layout.strides)
-        return lambda results, args, sizes: _with_strides(
-            tensor_of(results[position]), strides(sizes)
-        )
+        return lambda tensors, args, sizes: _with_strides(tensors[position], strides(sizes))
     if layout.is_dense and layout.order == tuple(range(len(layout.order))):
-        return lambda results, args, sizes: tensor_of(results[position])
+        return lambda tensors, args, sizes: tensors[position]
     return _owning_maker(layout)
 
 
@@ -122,9 +187,11 @@ def _owning_maker(layout: OutputLayout) -> ResultMaker:
     """Return the function that makes a result that has all memory of an array, by strides."""
     shape, strides = _evaluator(layout.shape), _evaluator(layout.strides)
 
-    def owning(results: Sequence[Any], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+    def owning(
+        tensors: Sequence[torch.Tensor], args: Sequence[Any], sizes: Mapping[str, int]
+    ) -> Any:
         """Return the tensor."""
-        packed = tensor_of(results[layout.position])
+        packed = tensors[layout.position]
         return owning_tensor(packed, packed.dtype, shape(sizes), strides(sizes))
 
     return owning
@@ -138,12 +205,12 @@ def _view_maker(layout: OutputLayout) -> ResultMaker:
     dtype = layout.dtype
     assert dtype is not None
 
-    def view(results: Sequence[Any], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+    def view(tensors: Sequence[torch.Tensor], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Return the tensor; an input may begin anywhere in its storage."""
         is_input = isinstance(source, InputTensor)
-        base = args[source.position] if is_input else tensor_of(results[position])
+        base = args[source.position] if is_input else tensors[position]
         begin = base.storage_offset() * base.itemsize // dtype.itemsize + offset(sizes)[0]
-        if base.dtype is dtype:
+        if is_input and base.dtype is dtype:
             return base.as_strided(shape(sizes), strides(sizes), begin)
         return owning_tensor(base, dtype, shape(sizes), strides(sizes), begin)
 

@@ -282,6 +282,12 @@ class Executable:
         return self._plan.program
 
     @property
+    def native_program(self) -> Any:
+        """The launcher's program; None if the graph is interpreted, or runs on a device."""
+        is_native = self._binder is not None and not self._binder.on_device
+        return self._runner if is_native else None
+
+    @property
     def sizes(self) -> Mapping[str, int]:
         """The values of unknown sizes in the last call with new shapes, as a new dict.
 

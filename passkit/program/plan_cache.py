@@ -92,7 +92,7 @@ def plan_key(
         ([graph.names[n] for n in graph.inputs], [n.name for n in graph.states]),
         sorted(options.items()),
         source_files(),
-        [_files_of(folder) for folder in _frontend_folders(graph)],
+        [files_of(folder) for folder in _frontend_folders(graph)],
         instruction_set(),
         (library.digest, cpu_profile_digest()),
     )
@@ -129,11 +129,11 @@ def source_files() -> list[tuple[str, int, int]]:
     file that changes later is not the code that this process runs. The list is cached and must not
     be changed.
     """
-    return _files_of(_PACKAGE, _OPS)
+    return files_of(_PACKAGE, _OPS)
 
 
 @lru_cache(maxsize=16)
-def _files_of(*roots: str) -> list[tuple[str, int, int]]:
+def files_of(*roots: str) -> list[tuple[str, int, int]]:
     """Return name, size and modification time of each source file below some folders."""
     files = []
     folders = list(roots)

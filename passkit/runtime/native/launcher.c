@@ -25,6 +25,7 @@
 #include "bound.h"
 #include "parse.h"
 #include "run.h"
+#include "tensors.h"
 
 // Run on feeds that failed the fast checks: Python converts them to a tuple of arrays, or raises.
 COLD static PyObject *run_repaired(Program *p, PyObject *feeds, PyObject *named, PyObject *out) {
@@ -334,12 +335,14 @@ COLD static PyObject *set_pool_limit(PyObject *module, PyObject *number) {
         PyErr_Format(PyExc_ValueError, "the pool's limit must be at least 0 bytes, got %lld", limit);
         return NULL;
     }
+    pool_collect();
     pool_stats.limit = limit;
     pool_trim(limit);
     Py_RETURN_NONE;
 }
 
 COLD static PyObject *get_pool_stats(PyObject *module, PyObject *unused) {
+    pool_collect();
     return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L,s:L}", "limit", (long long)pool_stats.limit, "idle_bytes",
                          (long long)pool_stats.idle_bytes, "idle_slabs", (long long)pool_stats.idle_slabs,
                          "live_bytes", (long long)pool_stats.live_bytes, "live_slabs",
@@ -416,6 +419,8 @@ PyMODINIT_FUNC PyInit__passkit_launcher(void) {
     if (!module || !out_name || !acquire_name || !release_name) return NULL;
     if (!add_type(module, &owner_spec, &Owner_type) || !add_type(module, &bound_spec, &Bound_type) ||
         !add_type(module, &program_spec, &Program_type) ||
+        !add_type(module, &tensor_program_spec, &TensorProgram_type) ||
+        PyObject_SetAttrString((PyObject *)TensorProgram_type, "_boxed_call", Py_True) ||
         pthread_key_create(&thread_key, free_thread_memory) ||
         pthread_atfork(NULL, NULL, team_after_fork)) {
         Py_DECREF(module);

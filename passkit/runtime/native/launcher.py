@@ -35,6 +35,7 @@ _SOURCES = (
     "bound.h",
     "parse.h",
     "run.h",
+    "tensors.h",
 )
 
 

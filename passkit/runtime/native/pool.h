@@ -1,6 +1,6 @@
 // A pool of large memory: 2 MB-aligned slabs of huge pages, in size classes.
 //
-// Callers hold the GIL, so there are no locks. Idle slabs are kept up to a limit; beyond it the one that
+// Callers hold the GIL, so there are no locks; what threads without it return waits in a list. Idle slabs are kept up to a limit; beyond it the one that
 // has been idle longest is returned to the system. Smaller allocations are pieces of a slab: the first
 // access to a huge page costs a sixth of that to as many small pages.
 #pragma once
@@ -153,9 +153,42 @@ static int64_t piece_nbytes(const Slab *slab) {
     return slab->nbytes / slab->pieces / SMALL_PAGE * SMALL_PAGE;
 }
 
+static void pool_give_piece(Piece piece);
+
+// An allocation that was returned without the GIL: the next allocation gives it to the pool.
+typedef struct Returned Returned;
+
+struct Returned {
+    Piece piece;
+    Returned *next;
+    void *memory;            // of the entry itself, which is freed then
+};
+
+static Returned *pool_returned;
+
+// Return an allocation to the pool from any thread.
+static void pool_give_later(Returned *entry) {
+    entry->next = __atomic_load_n(&pool_returned, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&pool_returned, &entry->next, entry, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {}
+}
+
+// Give to the pool what was returned without the GIL.
+static void pool_collect(void) {
+    if (!__atomic_load_n(&pool_returned, __ATOMIC_RELAXED)) return;
+    Returned *entry = __atomic_exchange_n(&pool_returned, NULL, __ATOMIC_ACQUIRE);
+    while (entry) {
+        Returned *next = entry->next;
+        pool_give_piece(entry->piece);
+        free(entry->memory);
+        entry = next;
+    }
+}
+
 // Allocate at least `nbytes`; the slab is NULL if memory is short. Pieces up to 1 MB share slabs of 2 MB,
 // larger ones slabs of 8 MB.
 static Piece pool_take_piece(int64_t nbytes) {
+    pool_collect();
     int64_t slab_nbytes = nbytes > HUGE_PAGE / 2 ? 4 * HUGE_PAGE : HUGE_PAGE;
     int64_t pages = nbytes / SMALL_PAGE + (nbytes % SMALL_PAGE != 0);
     int64_t pieces = pages ? slab_nbytes / SMALL_PAGE / pages : MAX_PIECES;

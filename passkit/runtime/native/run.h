@@ -46,24 +46,28 @@ COLD static PyArrayObject *plain_copy(Program *p, int typenum, PyArrayObject *ar
                                               NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED);
 }
 
-// Return whether a Bound is for the shapes of these arrays.
-static bool bound_serves(const Program *p, const Bound *b, PyArrayObject *const *arrays) {
+typedef struct {                         // an input of a run: plain memory, and its extents
+    char *data;
+    const npy_intp *dims;
+} Feed;
+
+// Return whether a Bound is for the shapes of these feeds.
+static bool bound_serves(const Program *p, const Bound *b, const Feed *feeds) {
     const npy_intp *dims = b->dims;
     for (int i = 0; i < p->num_inputs; i++) {
-        const npy_intp *array_dims = PyArray_DIMS(arrays[i]);
         int ndim = p->inputs[i].ndim;
         for (int d = 0; d < ndim; d++)
-            if (array_dims[d] != dims[d]) return false;
+            if (feeds[i].dims[d] != dims[d]) return false;
         dims += ndim;
     }
     return true;
 }
 
-// Return a new reference to the cached Bound for these arrays, and move it to the front; NULL if none.
-static Bound *find_bound(Program *p, PyArrayObject *const *arrays) {
+// Return a new reference to the cached Bound for these feeds, and move it to the front; NULL if none.
+static Bound *find_bound(Program *p, const Feed *feeds) {
     for (int i = 0; i < p->num_bounds; i++) {
         Bound *b = p->bounds[i];
-        if (!bound_serves(p, b, arrays)) continue;
+        if (!bound_serves(p, b, feeds)) continue;
         if (i) {
             memmove(p->bounds + 1, p->bounds, sizeof(Bound *) * (size_t)i);
             p->bounds[0] = b;
@@ -74,11 +78,11 @@ static Bound *find_bound(Program *p, PyArrayObject *const *arrays) {
     return NULL;
 }
 
-// Call `bind` for the shapes of these arrays, and cache its result; NULL with an error.
-COLD static Bound *make_bound(Program *p, PyArrayObject *const *arrays) {
+// Call `bind` for the shapes of these feeds, and cache its result; NULL with an error.
+COLD static Bound *make_bound(Program *p, const Feed *feeds) {
     PyObject *shapes = PyTuple_New(p->num_inputs);
     for (int i = 0; shapes && i < p->num_inputs; i++) {
-        PyObject *shape = PyArray_IntTupleFromIntp(PyArray_NDIM(arrays[i]), PyArray_DIMS(arrays[i]));
+        PyObject *shape = PyArray_IntTupleFromIntp(p->inputs[i].ndim, feeds[i].dims);
         if (!shape) Py_CLEAR(shapes);
         else PyTuple_SET_ITEM(shapes, i, shape);
     }
@@ -90,13 +94,13 @@ COLD static Bound *make_bound(Program *p, PyArrayObject *const *arrays) {
     bool valid = Py_IS_TYPE(object, Bound_type) && b->num_inputs == p->num_inputs &&
                  b->num_outputs == p->num_outputs;
     for (int i = 0; valid && i < p->num_inputs; i++) valid = b->ranks[i] == p->inputs[i].ndim;
-    if (!valid || !bound_serves(p, b, arrays)) {
+    if (!valid || !bound_serves(p, b, feeds)) {
         PyErr_Format(PyExc_TypeError, "bind must return a Bound for the shapes of its argument, with "
                      "%d outputs, got %R", p->num_outputs, object);
         Py_DECREF(object);
         return NULL;
     }
-    Bound *other = find_bound(p, arrays);       // another thread may have bound the same shapes
+    Bound *other = find_bound(p, feeds);       // another thread may have bound the same shapes
     if (other) {
         Py_DECREF(object);
         return other;
@@ -110,6 +114,12 @@ COLD static Bound *make_bound(Program *p, PyArrayObject *const *arrays) {
     return b;
 }
 
+// Return a new reference to the Bound for these feeds; NULL with an error.
+static Bound *bound_for(Program *p, const Feed *feeds) {
+    Bound *b = find_bound(p, feeds);
+    return b ? b : make_bound(p, feeds);
+}
+
 COLD static void forget_bounds(Program *p) {
     while (p->num_bounds) Py_DECREF(p->bounds[--p->num_bounds]);
 }
@@ -117,8 +127,8 @@ COLD static void forget_bounds(Program *p) {
 typedef struct {
     Program *program;
     Bound *bound;
-    PyArrayObject *const *arrays;
-    PyObject *results;                   // list
+    PyArrayObject *const *arrays;        // the inputs; null where none is needed, as for tensors
+    PyObject *results;                   // list; null where results are no arrays
     char **slots;
     void **ptrs;
     unsigned char *scratch;
@@ -341,8 +351,8 @@ static bool make_results(Run *run, PyObject *out) {
     return true;
 }
 
-static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, PyObject *out,
-                           bool donates) {
+static PyObject *run_bound(Program *p, Bound *b, const Feed *feeds, PyArrayObject *const *arrays,
+                           PyObject *out, bool donates) {
     char *stack_slots[STACK_ITEMS + 2];
     void *stack_ptrs[2 * STACK_ITEMS];
     int num_slots = p->num_inputs + p->num_outputs + 2;
@@ -351,7 +361,7 @@ static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, P
     Run run = {p, b, arrays, PyList_New(b->num_outputs), slots, ptrs, NULL, NULL, donates};
     bool ok = run.results && slots && ptrs;
     if (ok) {
-        for (int i = 0; i < p->num_inputs; i++) slots[i] = PyArray_BYTES(arrays[i]);
+        for (int i = 0; i < p->num_inputs; i++) slots[i] = feeds[i].data;
         slots[num_slots - 2] = slots[num_slots - 1] = NULL;
         ok = make_results(&run, out) && run_with_arena(&run);
     }
@@ -359,6 +369,22 @@ static PyObject *run_bound(Program *p, Bound *b, PyArrayObject *const *arrays, P
     if (slots != stack_slots) PyMem_Free(slots);
     if (ptrs != stack_ptrs) PyMem_Free(ptrs);
     return run.results;
+}
+
+// Run while the program's lock is held.
+static PyObject *run_locked(Program *p, Bound *b, const Feed *feeds, PyArrayObject *const *arrays,
+                            PyObject *out, bool donates) {
+    PyObject *taken = PyObject_CallMethodNoArgs(p->lock, acquire_name);
+    if (!taken) return NULL;
+    PyObject *results = run_bound(p, b, feeds, arrays, out, donates);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *released = PyObject_CallMethodNoArgs(p->lock, release_name);
+    if (!released) Py_CLEAR(results);
+    if (type) PyErr_Restore(type, value, trace);
+    Py_XDECREF(released);
+    Py_DECREF(taken);
+    return results;
 }
 
 // Run on arrays of the right type and rank. Those that are not plain are replaced by copies in
@@ -371,25 +397,16 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out, b
         Py_DECREF(arrays[i]);
         arrays[i] = copy;
     }
-    Bound *b = find_bound(p, arrays);
-    if (!b && !(b = make_bound(p, arrays))) return NULL;
-    if (!p->lock) {
-        PyObject *results = run_bound(p, b, arrays, out, donates);
-        Py_DECREF(b);
-        return results;
-    }
-    PyObject *results = NULL, *taken = PyObject_CallMethodNoArgs(p->lock, acquire_name);
-    if (taken) {
-        results = run_bound(p, b, arrays, out, donates);
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyObject *released = PyObject_CallMethodNoArgs(p->lock, release_name);
-        if (!released) Py_CLEAR(results);
-        if (type) PyErr_Restore(type, value, trace);
-        Py_XDECREF(released);
-        Py_DECREF(taken);
-    }
-    Py_DECREF(b);
+    Feed stack_feeds[STACK_ITEMS], *feeds = p->num_inputs <= STACK_ITEMS ? stack_feeds : ZEROED(Feed, p->num_inputs);
+    if (!feeds) return NULL;
+    for (int i = 0; i < p->num_inputs; i++)
+        feeds[i] = (Feed){PyArray_BYTES(arrays[i]), PyArray_DIMS(arrays[i])};
+    Bound *b = bound_for(p, feeds);
+    PyObject *results = !b ? NULL
+                        : p->lock ? run_locked(p, b, feeds, arrays, out, donates)
+                                  : run_bound(p, b, feeds, arrays, out, donates);
+    Py_XDECREF(b);
+    if (feeds != stack_feeds) PyMem_Free(feeds);
     return results;
 }
 
