@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 
 from passkit.cli.command_result import CommandResult
@@ -18,6 +18,7 @@ from passkit.cli.model import (
     plan_options,
 )
 from passkit.errors import SettingError
+from passkit.tuning.dask import DaskExecutor, dask_executor
 from passkit.tuning.results import Tuned
 from passkit.tuning.tuner import BUDGET, RIVALS, ProgressReport, tune
 from passkit.values.terminal import is_terminal
@@ -59,11 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "such as mpi4py.futures:MPIPoolExecutor; default: a process on this machine",
     )
     parser.add_argument(
+        "--dask",
+        metavar="ADDRESS",
+        help="the scheduler of a Dask cluster whose workers measure, such as tcp://host:8786",
+    )
+    parser.add_argument(
         "--at-once",
         type=int,
-        default=1,
         metavar="N",
-        help="measurements at the same time, for executors of several machines",
+        help="measurements at the same time, for executors of several machines; default: 1, with "
+        "--dask the number of workers",
     )
 
 
@@ -73,19 +79,25 @@ def run(options: argparse.Namespace) -> CommandResult:
     The measurements are added to the library of this machine.
 
     Raises: ModelError, ParseError, FeedError or SettingError for wrong input; OSError where the
-    model cannot be read; CacheError where measurements cannot be stored; other PasskitErrors where
-    planning fails.
+    model cannot be read; MissingDependencyError for ``--dask`` without Dask; CacheError where
+    measurements cannot be stored; other PasskitErrors where planning fails.
     """
     graph = load(options)
     feeds, _, _ = model_feeds(options, graph)
-    with _progress() as report, executor_of(options.executor) as executor:
+    if options.dask is not None and options.executor is not None:
+        raise SettingError(
+            f"tune takes one executor, got --dask {options.dask} and --executor "
+            f"{options.executor}; leave one of them out"
+        )
+    with _progress() as report, _executor(options) as executor:
+        workers = executor.count if isinstance(executor, DaskExecutor) else 1
         tuning = tune(
             graph,
             shapes={name: array.shape for name, array in feeds.items()},
             executor=executor,
             budget=options.budget,
             rivals=options.rivals,
-            at_once=options.at_once,
+            at_once=workers if options.at_once is None else options.at_once,
             again=options.again,
             operators=options.operators,
             report=report,
@@ -115,6 +127,16 @@ def as_dict(group: Tuned) -> dict[str, object]:
         "measured": group.measured,
         "faults": dict(group.faults),
     }
+
+
+def _executor(options: argparse.Namespace) -> AbstractContextManager[Executor | None]:
+    """Return the context of the executor that ``--dask`` or ``--executor`` names.
+
+    Entering it raises what `dask_executor` or `executor_of` raises.
+    """
+    if options.dask is not None:
+        return dask_executor(options.dask)
+    return executor_of(options.executor)
 
 
 @contextmanager
