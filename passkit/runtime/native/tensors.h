@@ -88,10 +88,15 @@ typedef struct {
     int64_t extents[];           // the shape, then the strides
 } OwnedTensor;
 
+#if PY_VERSION_HEX < 0x030D0000
+#define Py_IsFinalizing _Py_IsFinalizing
+#endif
+
 static void release_tensor(DLManaged *managed) {
     OwnedTensor *owned = (OwnedTensor *)managed;
     if (owned->array) {
-        if (!Py_IsInitialized()) return;        // the array cannot be released any more
+        // Once the interpreter ends, other threads that ask for the GIL are ended where they are.
+        if (!Py_IsInitialized() || (Py_IsFinalizing() && !PyGILState_Check())) return;
         PyGILState_STATE state = PyGILState_Ensure();
         Py_DECREF(owned->array);
         PyGILState_Release(state);
