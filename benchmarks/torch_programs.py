@@ -164,7 +164,7 @@ def elements_of(tensor: torch.Tensor) -> list[int]:
 def shares_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two tensors lie in one storage, which is not empty."""
     first, second = a.untyped_storage(), b.untyped_storage()
-    return first.nbytes() > 0 and first.data_ptr() == second.data_ptr()
+    return first.nbytes() > 0 and first._cdata == second._cdata
 
 
 def partly_overlaps(a: torch.Tensor, b: torch.Tensor) -> bool:
