@@ -62,7 +62,7 @@ HALF_PRECISION = ("Muon",)
 BREAK = "Dynamo: Call to `torch._dynamo.graph_break()`"
 """The graph break that PyTorch puts before each step of an optimizer."""
 KNOWN_FAILURES: dict[str, str] = {
-    "nn.MultiLabelMarginLoss": "of one row without reduction PyTorch's decomposition gives the shape (1,)",
+    "nn.MultiLabelMarginLoss": "PyTorch's decomposition of one row has the shape (1,), eager ()",
 }
 """Why entries fail that are known to; a name may be followed by a dtype and a mode."""
 
