@@ -28,9 +28,15 @@ def fresh() -> Iterator[None]:
     torch._dynamo.reset()
 
 
-def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Return a function compiled for the interpreter."""
-    own = {"target": "interpret"}
+TARGETS = pytest.mark.parametrize("target", ["interpret", "cpu"])
+"""The interpreter, whose calls use arrays, and kernels, whose launcher makes tensors itself."""
+
+
+def compiled(
+    function: Callable[..., Any], target: str = "interpret", **options: Any
+) -> Callable[..., Any]:
+    """Return a function compiled for a target."""
+    own = {"target": target}
     return torch.compile(  # type: ignore[no-any-return]
         function, backend=passkit_backend, options=own, **options
     )
@@ -46,6 +52,7 @@ def places(tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
+@TARGETS
 @pytest.mark.parametrize(
     "function",
     [
@@ -57,10 +64,10 @@ def places(tensors: Sequence[Any]) -> list[tuple[Any, ...]]:
     ],
     ids=["clone", "cumsum", "to", "flip", "sum"],
 )
-def test_a_copy_of_an_input_is_not_the_input(function: Callable[..., Any]) -> None:
+def test_a_copy_of_an_input_is_not_the_input(function: Callable[..., Any], target: str) -> None:
     """An operator that keeps all elements gives a tensor of its own, which can be changed alone."""
     x = torch.tensor(3.0)
-    copy = compiled(function)(x)
+    copy = compiled(function, target)(x)
     copy.add_(1)
     assert (x.item(), copy.item()) == (3, 4)
 
@@ -93,18 +100,20 @@ def test_a_copy_of_an_input_is_not_the_input(function: Callable[..., Any]) -> No
     ],
 )
 @pytest.mark.parametrize("is_dynamic", [False, True], ids=["known sizes", "symbolic sizes"])
+@TARGETS
 def test_results_share_the_memory_that_they_share_in_pytorch(
-    function: Callable[..., Any], is_dynamic: bool
+    function: Callable[..., Any], is_dynamic: bool, target: str
 ) -> None:
     """Results that are views of one tensor, or of an input, lie in the same memory."""
     x, y = (T(5, 8)[1:] for _ in range(2))
     y.copy_(x)
-    expected, actual = function(x), compiled(function, dynamic=is_dynamic)(y)
+    expected, actual = function(x), compiled(function, target, dynamic=is_dynamic)(y)
     assert places([y, *actual]) == places([x, *expected])
     for a, b in zip(actual, expected, strict=True):
         torch.testing.assert_close(a, b)
 
 
+@TARGETS
 @pytest.mark.parametrize("is_trained", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize(
     "function",
@@ -117,10 +126,12 @@ def test_results_share_the_memory_that_they_share_in_pytorch(
     ],
     ids=["transposed", "bfloat16", "extents of 1", "with gaps", "contiguous"],
 )
-def test_results_can_be_changed_in_place(function: Callable[..., Any], is_trained: bool) -> None:
+def test_results_can_be_changed_in_place(
+    function: Callable[..., Any], is_trained: bool, target: str
+) -> None:
     """Autograd takes results as tensors of their own, not as views that may not be written."""
     x = T(4, 6, requires_grad=is_trained)
-    for a, b in zip(compiled(function)(x), function(x), strict=True):
+    for a, b in zip(compiled(function, target)(x), function(x), strict=True):
         torch.testing.assert_close(a.add_(1), b.add_(1))
 
 
@@ -237,6 +248,7 @@ def test_a_write_to_a_part_reaches_all_elements_in_its_memory(function: Callable
     torch.testing.assert_close(y, x)
 
 
+@TARGETS
 @pytest.mark.parametrize(
     "function",
     [
@@ -245,10 +257,12 @@ def test_a_write_to_a_part_reaches_all_elements_in_its_memory(function: Callable
     ],
     ids=["twice", "as another name"],
 )
-def test_a_result_that_is_returned_twice_is_one_tensor(function: Callable[..., Any]) -> None:
+def test_a_result_that_is_returned_twice_is_one_tensor(
+    function: Callable[..., Any], target: str
+) -> None:
     """Results are the same object where they are the same in PyTorch."""
     x = T(3, 4)
-    expected, actual = function(x), compiled(function)(x)
+    expected, actual = function(x), compiled(function, target)(x)
     same = [[a is b for b in expected] for a in expected]
     assert [[a is b for b in actual] for a in actual] == same
 
