@@ -4,8 +4,9 @@
 
 Each row has the seconds of the first call in a process with empty caches ("cold") and in a second
 one, which finds what the first one stored, for both backends, and for passkit those of loading what
-`aot_compile` saved and calling it ("loaded"). Importing PyTorch and the backend does not count. A
-training step is a forward pass and its gradients.
+`aot_compile` saved and calling it ("loaded"); null where PyTorch cannot save the model's guards.
+Importing PyTorch and the backend does not count. A training step is a forward pass and its
+gradients.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ def model_and_inputs(name: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 def measure(name: str, backend: str, saved: str) -> dict[str, Any]:
-    """Return the seconds of the first call in this process; ``saved`` is a file for `aot_compile`.
+    """Return the seconds of the first call in this process, with compiling or loading.
 
-    With the backend "load" the file is loaded, else passkit saves it after the first call.
+    ``backend`` is one of `BACKENDS`, or "load" for the file ``saved``, which "save" writes.
     """
     import torch
     import torch_models
@@ -55,6 +56,9 @@ def measure(name: str, backend: str, saved: str) -> dict[str, Any]:
     is_training = name == "mlp"
     functions = {"passkit": passkit_backend, "inductor": "inductor"}
     with torch.set_grad_enabled(is_training):
+        if backend == "save":
+            save(model, inputs, saved)
+            return {"seconds": 0.0}
         begin = time.perf_counter()
         if backend == "load":
             with open(saved, "rb") as file:
@@ -66,8 +70,6 @@ def measure(name: str, backend: str, saved: str) -> dict[str, Any]:
         if is_training:
             result.sum().backward()
         seconds = time.perf_counter() - begin
-        if backend == "passkit":
-            save(model, inputs, saved)
     return {"seconds": seconds}
 
 
@@ -77,14 +79,16 @@ def save(model: Any, inputs: tuple[Any, ...], saved: str) -> None:
 
     from passkit.frontends.torch import passkit_backend
 
-    torch._dynamo.reset()
     forward = torch.compile(model.forward, backend=passkit_backend, fullgraph=True)
     ahead = forward.aot_compile((inputs, {}))
     ahead.save_compiled_function(saved, external_data={"model": model})
 
 
-def in_process(name: str, backend: str, folder: str) -> float:
-    """Return the seconds that another process measures, with caches in a folder; -1 if it fails."""
+def in_process(name: str, backend: str, folder: str) -> float | None:
+    """Return the seconds that another process measures, with caches in a folder.
+
+    None if it fails, whose last line of errors is printed.
+    """
     environment = {
         **os.environ,
         "PASSKIT_CACHE_DIR": f"{folder}/passkit",
@@ -96,22 +100,29 @@ def in_process(name: str, backend: str, folder: str) -> float:
     process = subprocess.run(command, capture_output=True, text=True, env=environment)
     lines = process.stdout.strip().splitlines()
     if process.returncode or not lines:
-        print(process.stderr[-2000:], file=sys.stderr)
-        return -1.0
+        print(name, backend, *process.stderr.strip().splitlines()[-1:], file=sys.stderr)
+        return None
     return float(json.loads(lines[-1])["seconds"])
 
 
 def row(name: str, rounds: int) -> dict[str, Any]:
     """Return the medians of a workload: cold, second and loaded, for each backend."""
-    times: dict[str, list[float]] = {}
+    times: dict[str, list[float | None]] = {}
     for _ in range(rounds):
         for backend in BACKENDS:
             with tempfile.TemporaryDirectory() as folder:
                 times.setdefault(f"{backend}_cold", []).append(in_process(name, backend, folder))
                 times.setdefault(f"{backend}_second", []).append(in_process(name, backend, folder))
                 if backend == "passkit":
+                    in_process(name, "save", folder)
                     times.setdefault("passkit_loaded", []).append(in_process(name, "load", folder))
-    return {"workload": name} | {key: round(median(x), 3) for key, x in times.items()}
+    return {"workload": name} | {key: middle(values) for key, values in times.items()}
+
+
+def middle(values: list[float | None]) -> float | None:
+    """Return the median of seconds; None if a process failed."""
+    known = [x for x in values if x is not None]
+    return round(median(known), 3) if len(known) == len(values) else None
 
 
 def main() -> None:

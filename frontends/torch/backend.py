@@ -27,6 +27,7 @@ from passkit.frontends.torch.compiled import (
     cache_tag,
     keys_without_inductor,
 )
+from passkit.frontends.torch.devices import check_on_cuda, cuda_options, is_on_cuda
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
@@ -178,8 +179,8 @@ def compile_functional(
         fallback: one of `FALLBACKS`.
         options: options of `passkit.compile`.
 
-    Raises: SettingError for operators that passkit does not have, with the fallback "error"; what
-    `passkit.compile` raises.
+    Raises: SettingError for operators that passkit does not have, with the fallback "error", and
+    for another target than that of the tensors; what `passkit.compile` raises.
     """
     with unset_fake_temporarily():
         return _compiled(module, fallback, options)
@@ -188,10 +189,14 @@ def compile_functional(
 def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) -> OutputCode:
     """Compile a graph outside of PyTorch's modes, in which real tensors are errors.
 
-    Raises: SettingError for operators that passkit does not have, with the fallback "error".
+    Raises: SettingError for operators that passkit does not have, with the fallback "error", and
+    for another target than that of the tensors; what `passkit.compile` raises.
     """
     try:
+        on_cuda = is_on_cuda(module)
         imported = import_graph(module)
+        if on_cuda:
+            check_on_cuda(imported)
     except (UnsupportedNodeError, DTypeError) as error:
         if fallback == "error":
             text = f"backend passkit: PyTorch would run a whole graph: {error}"
@@ -203,4 +208,6 @@ def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) ->
             f"backend passkit: PyTorch would run {len(imported.externs)} of {imported.node_count} "
             f"operators, first {first.function} ({first.reason}); leave out fallback='error'"
         )
-    return CompiledGraph(imported, options)
+    if on_cuda:
+        options = cuda_options(options)
+    return CompiledGraph(imported, options, on_cuda)

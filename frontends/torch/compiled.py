@@ -37,13 +37,17 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
     Args:
         imported: the graph.
         options: options of `passkit.compile`.
+        is_on_device: whether tensors are on the device of the target, not on the CPU.
 
     Raises: what creating or calling a `Program` raises.
     """
 
-    def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, imported: ImportedGraph, options: Mapping[str, Any], is_on_device: bool = False
+    ) -> None:
         super().__init__()
         self._boxed_call = True
+        self.is_on_device = is_on_device
         self.imported: ImportedGraph = imported
         self.options = dict(options)
         self.text: str | None = None
@@ -54,7 +58,7 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
 
         Raises: what creating a `Program` raises.
         """
-        program = Program(self.imported, self.options)
+        program = Program(self.imported, self.options, self.is_on_device)
         self.run = program.run
         graph = GraphRecord(self.imported.node_count, self.imported.externs, program=program)
         if not record(graph):

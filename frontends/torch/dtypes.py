@@ -53,10 +53,10 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 def array_of(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
     """Return a NumPy array that shares the memory of a CPU tensor, with its strides.
 
-    A tensor whose conjugation or negation is pending is copied, and one without memory, which
-    stands for zeros, is created.
+    A tensor whose conjugation or negation is pending is copied, and so is one on another device.
+    One without memory, which stands for zeros, is created.
     """
-    tensor = tensor.detach()
+    tensor = tensor.detach().cpu()
     if tensor._is_zerotensor():
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.is_conj() or tensor.is_neg():
@@ -91,4 +91,5 @@ def owning_tensor(
     Autograd forbids writes to views that a function with several results returns.
     """
     storage = tensor.untyped_storage()
-    return torch.empty(0, dtype=dtype).set_(storage, offset, tuple(shape), tuple(strides))
+    empty = torch.empty(0, dtype=dtype, device=tensor.device)
+    return empty.set_(storage, offset, tuple(shape), tuple(strides))

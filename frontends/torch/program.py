@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from passkit.frontends.torch import devices
 from passkit.frontends.torch.dtypes import array_of, owning_tensor, tensor_of
 from passkit.frontends.torch.importer import (
     ImportedGraph,
@@ -49,6 +50,7 @@ class Program:
     Args:
         imported: the graph.
         options: options of `passkit.compile`.
+        is_on_device: whether tensors are on the device of the target, not on the CPU.
 
     Raises: when created, what `passkit.compile` raises; when called, what an `Executable` raises.
 
@@ -58,8 +60,11 @@ class Program:
 
     _boxed_call = True  # what AOTAutograd calls functions of a list that they empty
 
-    def __init__(self, imported: ImportedGraph, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, imported: ImportedGraph, options: Mapping[str, Any], is_on_device: bool = False
+    ) -> None:
         self.imported = imported
+        self.is_on_device = is_on_device
         self.executable: Executable | None = None
         self._feeds: tuple[int | str, ...] = ()
         if imported.graph is not None:
@@ -119,13 +124,18 @@ class Program:
         """Return what the graph computes for a list of arguments, by arrays; empty the list."""
         arrays = self.feeds_of(args)
         args.clear()
-        return [] if self.executable is None else list(map(tensor_of, self.executable(arrays)))
+        if self.executable is None:
+            return []
+        if self.is_on_device:
+            return list(map(devices.device_tensor_of, self.executable(arrays, out=devices.DEVICE)))
+        return list(map(tensor_of, self.executable(arrays)))
 
-    def feeds_of(self, args: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    def feeds_of(self, args: Sequence[Any]) -> list[Any]:
         """Return the arrays that the executable is called with, for the arguments of a call."""
         sizes = self._values_of_symbols(args) if self.imported.sized_by else {}
+        convert = devices.device_array_of if self.is_on_device else array_of
         return [
-            array_of(args[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
+            convert(args[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
             for k in self._feeds
         ]
 
@@ -227,7 +237,7 @@ def _evaluator(extents: Sequence[Extent]) -> Callable[[Mapping[str, int]], tuple
 
 def _with_strides(tensor: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
     """Return a copy of a tensor with these strides, which may be 0."""
-    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype)
+    copy = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     if 0 not in strides:
         return copy.copy_(tensor)
     part = tuple(slice(0, 1) if n == 0 else slice(None) for n in strides)
