@@ -234,16 +234,17 @@ static const TensorResult *result_of(const TensorProgram *t, int output) {
     return NULL;
 }
 
-// Hand over tensors to the library; `computed` gets the objects. False with an error.
+// Hand over tensors to the library, which takes each in any case; `computed` gets the objects. After an
+// error the rest is released. False with an error.
 static bool hand_over(const TensorProgram *t, OwnedTensor **owned, PyObject **computed) {
     bool ok = true;
     for (int k = 0; k < t->num_outputs; k++) {
         void *object = NULL;
-        ok = ok && !t->api->to_object(&owned[k]->managed, &object);     // takes the tensor in any case
-        if (!ok && !object && !PyErr_Occurred())
-            PyErr_SetString(PyExc_RuntimeError, "a result could not be made a tensor");
+        if (!ok) release_tensor(&owned[k]->managed);
+        else ok = !t->api->to_object(&owned[k]->managed, &object);
         computed[k] = (PyObject *)object;
     }
+    if (!ok && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a result could not be made a tensor");
     return ok;
 }
 

@@ -272,6 +272,14 @@ def test_pytorch_without_the_exchange_api(
     assert slow_calls == [1]
 
 
+def capsule_of(table: Any) -> Any:
+    """Return a capsule with a table of functions, which must outlive it."""
+    new_capsule = ctypes.pythonapi.PyCapsule_New
+    new_capsule.restype = ctypes.py_object
+    new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new_capsule(ctypes.addressof(table), b"dlpack_exchange_api", None)
+
+
 def doubled() -> Executable:
     """Return a program of one input and one output."""
     return Executable(Graph([ops.mul(var("x", (3,), "float32"), 2.0)]), {})
@@ -323,12 +331,39 @@ def test_an_exchange_api_of_another_version() -> None:
     """The major version of DLPack's functions is checked before they are called."""
     executable = doubled()
     table = (ctypes.c_uint32 * 16)(9, 0)
-    new_capsule = ctypes.pythonapi.PyCapsule_New
-    new_capsule.restype = ctypes.py_object
-    new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    name = b"dlpack_exchange_api"
-    library = TensorLibrary(new_capsule(ctypes.addressof(table), name, None), (torch.Tensor,), ())
+    library = TensorLibrary(capsule_of(table), (torch.Tensor,), ())
     rows = [(0, executable.inputs[0].dtype)], [executable.outputs[0].dtype]
     results = [ComputedResult(0)]
     with pytest.raises(ValueError, match=r"needs DLPack 1 and views of tensors, got DLPack 9"):
         tensor_program(executable.native_program, library, *rows, results, lambda args: args)
+
+
+def test_a_library_that_takes_no_tensor() -> None:
+    """Where the library refuses a result, the call raises, and no memory is lost."""
+    library = programs.tensor_library()
+    assert library is not None
+    x = var("x", (512, 512), "float32")
+    executable = Executable(Graph([ops.mul(x, 2.0), ops.mul(x, 3.0)]), {})
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = (ctypes.c_uint64 * 7)()
+    ctypes.memmove(table, pointer(library.api, b"dlpack_exchange_api"), ctypes.sizeof(table))
+    release = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    refused: list[int] = []
+
+    def refuse(managed: int, result: Any) -> int:
+        """Release a tensor, as a library does that cannot make an object of it."""
+        refused.append(managed)
+        release(ctypes.c_uint64.from_address(managed + 16).value)(managed)
+        return -1
+
+    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(refuse)
+    table[4] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    refusing = TensorLibrary(capsule_of(table), library.types, ())
+    rows = [(0, executable.inputs[0].dtype)], [d.dtype for d in executable.outputs]
+    results = [ComputedResult(0), ComputedResult(1)]
+    run = tensor_program(executable.native_program, refusing, *rows, results, lambda args: args)
+    before = pool_stats()["live_bytes"]
+    with pytest.raises(RuntimeError, match="a result could not be made a tensor"):
+        run([T(512, 512)])
+    assert len(refused) == 1 and pool_stats()["live_bytes"] == before
