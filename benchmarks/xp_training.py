@@ -1,6 +1,6 @@
 """Time gradient descent written in `passkit.xp`, beside the same as one compiled graph.
 
-    python benchmarks/xp_training.py [--only NAME] [--rounds 15]
+    python benchmarks/xp_training.py [--only NAME] [--rounds 61]
 
 Rows: ``logistic``, logistic regression on 20,000 examples of 50 features; ``mlp``, a network of
 784, 128 and 10 units on batches of 256. Both are in float32, with a rate that changes with each
@@ -248,7 +248,7 @@ def main() -> None:
     """Measure the rows, print them, and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=MODELS, help="one row")
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--rounds", type=int, default=61)
     arguments = parser.parse_args()
     rows: dict[str, dict[str, float]] = {}
     for name, make in MODELS.items():
