@@ -350,7 +350,7 @@ class _GraphImporter:
         for node in graph.nodes:
             for entry in node.entries:
                 needed |= symbols_of(known_shape(entry))
-            needed |= symbols_of([node.params["size"]] if "size" in node.params else [])
+            needed |= symbols_of([node.params[k] for k in ("size", "sizes") if k in node.params])
             if node.op is None:
                 extents = known_shape(node.entries[0])
                 given |= {str(n) for n in extents if isinstance(n, Size) and str(n).isidentifier()}

@@ -59,6 +59,12 @@ def _identity(call: AtenCall, x: Entry, **kwargs: Any) -> Entry:
     return x
 
 
+@imports("prims::copy_strided")
+def _copy_strided(call: AtenCall, x: Entry, strides: Sequence[Extent]) -> Entry:
+    """Import a copy to strides, which AOTAutograd writes for inputs that are written."""
+    return x
+
+
 @imports(aten.permute.default)
 def _permute(call: AtenCall, x: Entry, axes: Sequence[int]) -> Entry:
     """Import a permutation of axes."""

@@ -267,6 +267,35 @@ def test_a_result_that_is_returned_twice_is_one_tensor(
     assert [[a is b for b in actual] for a in actual] == same
 
 
+@TARGETS
+def test_a_written_part_keeps_symbolic_strides(target: str) -> None:
+    """AOTAutograd copies a written input back to its strides, which no extent determines."""
+
+    def function(x: Any) -> Any:
+        return x.index_fill_(-1, torch.tensor([0]), 3) * 2
+
+    for n in (5, 7):
+        x, y = (torch.ones(n, n)[2:5:3] for _ in range(2))
+        torch.testing.assert_close(compiled(function, target, dynamic=True)(x), function(y))
+        torch.testing.assert_close(x, y)
+
+
+@TARGETS
+def test_a_call_of_pytorch_gets_sizes_of_tensors_that_nothing_else_reads(target: str) -> None:
+    """A symbolic size is an argument of an operator, but no extent of its operands."""
+
+    def function(x: Any, y: Any) -> Any:
+        return torch.randint(0, y.shape[0], (3,)) + x
+
+    run = compiled(function, target, dynamic=True)
+    for n in (1000, 2000):
+        x, y = torch.zeros(3), torch.zeros(n)
+        torch.manual_seed(n)
+        expected = function(x, y)
+        torch.manual_seed(n)
+        torch.testing.assert_close(run(x, y), expected)
+
+
 class Moved(torch.nn.Module):
     """Results in other orders of axes than that of memory, copies and views of the input."""
 
