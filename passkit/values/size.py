@@ -243,7 +243,6 @@ def has_symbols(params: Mapping[str, Any]) -> bool:
 def divide_exactly(a: Extent, b: Extent) -> Extent | None:
     """Return ``a / b`` if the division is seen to be exact for all values of symbols, else None.
 
-    A sum is recognized as a divisor of its multiples by one term only: n*n - 1 by n - 1 gives None.
     Both are ints or Sizes. None also where ``b`` is 0.
     """
     if isinstance(a, int) and isinstance(b, int):
@@ -254,13 +253,7 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
         return 1
     divisor = list(_terms(b))
     if len(divisor) > 1:
-        # A sum is tried only as a divisor of its multiples by one monomial.
-        lead_m, lead_c = divisor[0]
-        for m, c in a.terms:
-            factor = _over(m, c, lead_m, lead_c)
-            if factor is not None and b * factor == a:
-                return factor
-        return None
+        return _divide_by_sum(a, b)
     bm, bc = divisor[0]
     total: Extent = 0
     for m, c in a.terms:
@@ -268,6 +261,31 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
         if factor is None:
             return None
         total = factor + total
+    return total
+
+
+def _divide_by_sum(a: Size, b: Extent) -> Extent | None:
+    """Return the polynomial ``a / b`` for a sum ``b``, or None if ``b`` does not divide ``a``.
+
+    This is long division: in an order of terms that products keep, the first term of ``b`` divides
+    the first term of each of its multiples.
+    """
+    atoms = sorted({atom for size in (a, b) for m, _ in _terms(size) for atom in m}, key=str)
+
+    def rank(term: tuple[Monomial, int]) -> tuple[int, ...]:
+        """Return the degree of a term, and the power of each atom in it."""
+        return (len(term[0]), *map(term[0].count, atoms))
+
+    lead_m, lead_c = max(_terms(b), key=rank)
+    total: Extent = 0
+    rest: Extent = a
+    while rest != 0:
+        m, c = max(_terms(rest), key=rank)
+        factor = _over(m, c, lead_m, lead_c)
+        if factor is None:
+            return None
+        total = total + factor
+        rest = rest - b * factor
     return total
 
 

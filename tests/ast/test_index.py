@@ -112,6 +112,16 @@ def test_symbolic_extents_divide_exactly() -> None:
     assert ravel(unravel(linear, (n, 2, 2), extents), (n, 2, 2), extents) == linear
 
 
+def test_extents_that_are_sums_divide_exactly() -> None:
+    """Indices over several extents such as n + 1 are found again after they were made one."""
+    n, m = pk.Size.symbol("n") + 1, pk.Size.symbol("m") + 1
+    extents = {"i": 3, "j": n, "k": m}
+    k = Var("k", dt.int64)
+    linear = ravel([i, j, k], (3, n, m), extents)
+
+    assert unravel(linear, (3, n, m), extents) == (i, j, k)
+
+
 def test_sums_are_added_and_scaled() -> None:
     """x + x is 2x; a quotient by 0, of an empty space, has no terms."""
     x = normal(i * whole(2) + whole(3), EXTENTS)

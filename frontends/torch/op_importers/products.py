@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import passkit.ops as ops
@@ -16,9 +17,17 @@ from passkit.frontends.torch.op_importers.registry import (
 )
 from passkit.graph.node import Entry, known_shape
 
+LONG_ROWS = 2048
+"""Rows of a product from which on a right operand that lies transposed is turned first."""
+FEW_COLUMNS = 256
+"""Columns of a product below which that is so; with more, libraries take it as it lies."""
+
 
 def _product(a: Entry, b: Entry) -> Entry:
     """Return a product of matrices; of complex ones by their parts.
+
+    An operand that another one is the transpose of, such as the weights of a linear layer, is
+    read as it lies: no copy is turned.
 
     Raises: UnsupportedNodeError for bools.
     """
@@ -26,10 +35,40 @@ def _product(a: Entry, b: Entry) -> Entry:
     if kind == "b":
         unsupported("a product of bools")
     if kind != "c":
-        return ops.matmul(a, b)
+        m, n = known_shape(a)[-2], known_shape(b)[-1]
+        is_long = isinstance(m, int) and isinstance(n, int) and m >= LONG_ROWS and n < FEW_COLUMNS
+        right, flip_right = (b, False) if is_long else _as_stored(b)
+        left, flip_left = (a, False) if flip_right else _as_stored(a)
+        return ops.matmul(left, right, transpose_a=flip_left, transpose_b=flip_right)
     (x, u), (y, v) = ((ops.real(z), ops.imag(z)) for z in (a, b))
     real = ops.matmul(x, y) - ops.matmul(u, v)
     return ops.complex(real, ops.matmul(x, v) + ops.matmul(u, y))
+
+
+def _as_stored(x: Entry) -> tuple[Entry, bool]:
+    """Return the matrices that ``x`` is made of, and whether ``x`` has them transposed.
+
+    Reshapes of the batch in between are done before.
+    """
+    operator = None if x.node.op is None else x.node.op.name
+    shape = known_shape(x)
+    if operator == "transpose":
+        rank = len(shape)
+        axes = x.node.params["axes"] or tuple(reversed(range(rank)))
+        if tuple(axes) == (*range(rank - 2), rank - 1, rank - 2):
+            (source,) = x.node.inputs
+            stored, is_transposed = _as_stored(source)
+            return stored, not is_transposed
+    if operator in ("reshape", "broadcast_to"):
+        source = x.node.inputs[0]
+        before = known_shape(source)
+        keeps_matrices = before[-2:] == shape[-2:] and len(before) >= 2
+        if keeps_matrices and (operator == "reshape" or before == shape):
+            stored, is_transposed = _as_stored(source)
+            if is_transposed:
+                rows, columns = shape[-2:]
+                return ops.reshape(stored, (*shape[:-2], columns, rows)), True
+    return x, False
 
 
 @imports(aten.mm.default, aten.bmm.default, aten.matmul.default)
@@ -91,7 +130,9 @@ def _convolution(
         x = ops.expand_dims(x, axis=0)
     last = ops.transpose(x, axes=(0, *spatial, 1))
     turned = ops.transpose(filters, axes=(*spatial, 1, 0))
-    if is_transposed and any(output_padding):
+    if _is_pointwise(filters, options, is_transposed):
+        result = _pointwise(last, filters, options["strides"])
+    elif is_transposed and any(output_padding):
         result = _transposed_with_padding(turned, last, call.shape[2:], options)
     elif is_transposed:
         size = [call.shape[k] for k in spatial]
@@ -101,6 +142,39 @@ def _convolution(
     if bias is not None:
         result = result + bias
     return cast(ops.transpose(result, axes=(0, rank + 1, *range(1, rank + 1))), call.dtype)
+
+
+def _is_pointwise(filters: Entry, options: Mapping[str, Any], is_transposed: bool) -> bool:
+    """Return whether a convolution multiplies the channels of single pixels by one matrix."""
+    return (
+        not is_transposed
+        and options["groups"] == 1
+        and all(n == 1 for n in known_shape(filters)[2:])
+        and all(pad == (0, 0) for pad in options["padding"])
+    )
+
+
+def _pointwise(x: Entry, filters: Entry, strides: Sequence[int]) -> Entry:
+    """Return a convolution with a window of one pixel: a product of matrices.
+
+    The filters are read as they lie, so that none are turned and packed in each call. ``x`` has its
+    channels last.
+    """
+    chosen = _chosen_pixels(x, strides)
+    shape, (count, channels, *_) = known_shape(chosen), known_shape(filters)
+    matrix = ops.transpose(ops.reshape(filters, (count, channels)), axes=(1, 0))
+    rows = ops.reshape(chosen, (prod(shape[:-1]), channels))
+    return ops.reshape(_product(rows, matrix), (*shape[:-1], count))
+
+
+def _chosen_pixels(x: Entry, strides: Sequence[int]) -> Entry:
+    """Return the pixels of images with channels last that windows of one pixel are at."""
+    if all(n == 1 for n in strides):
+        return x
+    batch, *spatial, channels = known_shape(x)
+    size = [(n + stride - 1) // stride for n, stride in zip(spatial, strides, strict=True)]
+    begin = [0] * (len(spatial) + 2)
+    return ops.slice(x, begin=begin, size=(batch, *size, channels), step=[1, *strides, 1])
 
 
 def _whole_size(filters: Entry, x: Entry, options: dict[str, Any]) -> list[int]:
@@ -190,6 +264,11 @@ def _convolution_backward(
         ]
         last_dy = ops.pad_with(last_dy, pad_width=[(0, 0), *widths, (0, 0)], value=0)
         options = {**options, "padding": ((0, 0),) * rank}
+    if _is_pointwise(filters, options, is_transposed) and max(options["strides"]) == 1:
+        of_x, of_filters = _pointwise_gradients(last_dy, last_x, filters)
+        of_x = ops.transpose(of_x, axes=back) if needed[0] else None
+        of_bias = ops.reduce_sum(dy, axis=(0, *spatial)) if needed[2] else None
+        return [of_x, of_filters if needed[1] else None, of_bias]
     if needed[0]:
         if is_transposed:
             of_x = ops.convolution(last_dy, turned, **options)
@@ -205,6 +284,16 @@ def _convolution_backward(
     if needed[2]:
         of_bias = ops.reduce_sum(dy, axis=(0, *spatial))
     return [of_x, of_filters, of_bias]
+
+
+def _pointwise_gradients(dy: Entry, x: Entry, filters: Entry) -> tuple[Entry, Entry]:
+    """Return the gradients of `_pointwise` with strides of 1, by its input and its filters."""
+    shape, (count, channels, *_) = known_shape(x), known_shape(filters)
+    pixels = prod(shape[:-1])
+    rows_of_dy, rows = ops.reshape(dy, (pixels, count)), ops.reshape(x, (pixels, channels))
+    of_x = ops.matmul(rows_of_dy, ops.reshape(filters, (count, channels)))
+    of_filters = ops.matmul(rows_of_dy, rows, transpose_a=True)
+    return ops.reshape(of_x, shape), ops.reshape(of_filters, known_shape(filters))
 
 
 @imports(aten.addbmm.default)
