@@ -28,8 +28,9 @@ from passkit.values.progress import progress
 if TYPE_CHECKING:
     from pathlib import Path
 
-MIN_UNIT_KERNELS = 4
-"""Fewer kernels than this are not worth another compiler process."""
+MIN_UNIT_KERNELS = 2
+"""Fewer kernels than this for each process are not worth another one: of a process of two, the
+common sections take a quarter of the time."""
 MAX_UNIT_KERNELS = 120
 """The most kernels of a unit, whose common sections take a third of a second to compile."""
 
