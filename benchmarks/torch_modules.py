@@ -61,7 +61,10 @@ HALF_PRECISION = ("Muon",)
 """Optimizers that compute in bfloat16 whatever the dtype of their parameters is."""
 BREAK = "Dynamo: Call to `torch._dynamo.graph_break()`"
 """The graph break that PyTorch puts before each step of an optimizer."""
+_FLOAT32_STEPS = "torch.compile, with any backend, corrects the bias by a float32 power of the step"
 KNOWN_FAILURES: dict[str, str] = {
+    "Adam float64": _FLOAT32_STEPS,
+    "AdamW float64": _FLOAT32_STEPS,
     "nn.MultiLabelMarginLoss": "PyTorch's decomposition of one row has the shape (1,), eager ()",
 }
 """Why entries fail that are known to; a name may be followed by a dtype and a mode."""
