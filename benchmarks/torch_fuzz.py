@@ -67,7 +67,7 @@ ROUNDING = {
 """Relative and absolute tolerances by the least exact dtype of a program; the absolute one is
 multiplied by the largest magnitude of its values."""
 SECONDS = 120
-"""The time after which a program counts as hanging."""
+"""The time of the processor after which a program counts as hanging."""
 STEPS = 60
 """How many smaller programs are tried for one that fails."""
 
@@ -362,12 +362,12 @@ class limited:  # noqa: N801  (a context manager)
             traceback.print_stack(frame)
             sys.exit(f"hangs: {self.program}")
 
-        signal.signal(signal.SIGALRM, stop)
-        signal.alarm(SECONDS)
+        signal.signal(signal.SIGPROF, stop)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
 
     def __exit__(self, *error: Any) -> None:
         """Stop the clock."""
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def reduced(
