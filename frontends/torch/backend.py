@@ -31,6 +31,7 @@ from passkit.frontends.torch.devices import check_on_cuda, cuda_options, is_on_c
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
+from passkit.runtime.native import convolution_unit
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
@@ -147,6 +148,8 @@ class PasskitBackend:
         def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> OutputCode:
             return compile_functional(module, fallback, own)
 
+        if any("conv" in str(node.target) for node in module.graph.nodes):
+            convolution_unit.prefetch()  # while PyTorch traces
         # The gradients are compiled with the graph, so that both are stored together.
         with (
             functorch_config.patch(

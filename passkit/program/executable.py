@@ -191,6 +191,11 @@ class Executable:
         try:
             if target == "cpu":
                 prefetch()
+                operators = {n.op.name for n in self.source_graph.nodes if n.op is not None}
+                if "convolution" in operators:
+                    from passkit.runtime.native import convolution_unit
+
+                    convolution_unit.prefetch()
             graph, program = planner.plan()
             self._plan = ExecutablePlan(planner.context, graph, program)
             self._use_binder(planner.binder(program, self._specialize))

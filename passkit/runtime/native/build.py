@@ -28,6 +28,8 @@ from passkit.values.progress import progress
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from passkit.runtime.native.compilation import Compilation
+
 MIN_UNIT_KERNELS = 2
 """Fewer kernels than this for each process are not worth another one: of a process of two, the
 common sections take a quarter of the time."""
@@ -309,7 +311,6 @@ def _compile(
     from pathlib import Path
 
     # A warm start needs neither folders nor processes.
-    from passkit.runtime.native.compilation import Compilation, start_compilation
     from passkit.runtime.native.work_folders import work_folder
 
     launcher.prefetch(compiler)
@@ -322,15 +323,7 @@ def _compile(
                 if number >= cores:
                     running[number - cores].finish()
                     step()
-                source = Path(name, f"{number}.cpp")
-                source.write_text(unit_text(unit))
-                arguments = [*kernel_flags(), *compiler.parameters, *flags, str(source)]
-                arguments += compiler.libraries
-                subject = ", ".join(kernel.symbol for kernel in unit)
-                output = source.with_suffix(".so")
-                running.append(
-                    start_compilation(compiler, arguments, output, subject, _kernel_text(unit))
-                )
+                running.append(start_unit(unit, compiler, flags, Path(name, f"{number}.cpp")))
                 stats.processes += 1
             libraries = []
             for number, compilation in enumerate(running):
@@ -350,6 +343,30 @@ def _compile(
             digests = [digest for digest, kernel in missing.items() if kernel in unit]
             addresses |= _keep({d: missing[d].symbol for d in digests}, library, cache, compiler)
         return addresses
+
+
+def start_unit(
+    unit: Sequence[KernelText], compiler: Compiler, flags: tuple[str, ...], source: Path
+) -> Compilation:
+    """Start to compile a translation unit, whose shared object will lie beside its source.
+
+    Args:
+        unit: the kernels.
+        compiler: the compiler.
+        flags: its flags in addition to `kernel_flags`.
+        source: the path to write the text to.
+
+    Raises: CompilerError where the compiler cannot be run; OSError where the folder cannot be
+    written.
+    """
+    from passkit.runtime.native.compilation import start_compilation
+
+    source.write_text(unit_text(unit))
+    arguments = [*kernel_flags(), *compiler.parameters, *flags, str(source)]
+    arguments += compiler.libraries
+    subject = ", ".join(kernel.symbol for kernel in unit)
+    output = source.with_suffix(".so")
+    return start_compilation(compiler, arguments, output, subject, _kernel_text(unit))
 
 
 def _units(missing: dict[str, KernelText]) -> list[list[KernelText]]:

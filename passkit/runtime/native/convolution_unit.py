@@ -8,15 +8,24 @@ and size arguments of a launch.
 from __future__ import annotations
 
 import ctypes
+from contextlib import suppress
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passkit.runtime.native.build import KernelText, build, kernel_digest
+from passkit.errors import CompilerError
+from passkit.runtime.native.build import KernelText, build, kernel_digest, start_unit, stats
+from passkit.runtime.native.cache import open_cache
+from passkit.runtime.native.compiler import find_compiler
 from passkit.runtime.native.register_tiles import FEW_CHANNELS, MAX_TAPS
+
+if TYPE_CHECKING:
+    from passkit.runtime.native.compilation import Compilation
+    from passkit.runtime.native.work_folders import WorkFolder
 
 SYMBOL = "convolve"
 FLAGS = ("-fwrapv", "-ffp-contract=fast", "-O2")
@@ -94,6 +103,30 @@ def digest() -> str:
     return kernel_digest(_text(), FLAGS)
 
 
+_lock = RLock()
+_pending: list[tuple[WorkFolder, Compilation]] = []
+"""The folder and the compiler of the unit that `prefetch` started, if it did."""
+
+
+def prefetch() -> None:
+    """Start to compile the unit if it is not in the cache; do not wait for it.
+
+    It takes as long as planning a network, beside which it is compiled. Errors of the compiler are
+    ignored here; `entry` raises them. Raises: CacheError where others can write to the cache
+    folder.
+    """
+    with _lock:
+        compiler, cache = find_compiler(), open_cache()
+        if _pending or compiler is None or cache.find(digest(), compiler.fingerprint) is not None:
+            return
+        from passkit.runtime.native.work_folders import work_folder
+
+        with suppress(CompilerError, OSError):
+            folder = work_folder(cache.name)
+            source = Path(folder.name, "convolution.cpp")
+            _pending.append((folder, start_unit([_text()], compiler, FLAGS, source)))
+
+
 def entry() -> int:
     """Return the address of the unit's kernel, compiled and loaded at the first call.
 
@@ -102,6 +135,14 @@ def entry() -> int:
         CacheError: Others can write to the cache folder.
         SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
+    with _lock:
+        while _pending:
+            folder, compilation = _pending.pop()
+            with folder:
+                library = compilation.finish()
+                symbols = {digest(): SYMBOL}
+                open_cache().keep(library, symbols, compilation.compiler.fingerprint)
+                stats.compiled, stats.processes = stats.compiled + 1, stats.processes + 1
     return build([_text()], FLAGS)[SYMBOL]
 
 
