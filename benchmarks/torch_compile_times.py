@@ -1,6 +1,6 @@
 """Seconds until a model is compiled by ``torch.compile``: passkit beside Inductor.
 
-    python benchmarks/torch_compile_times.py [--only resnet18] [--json FILE]
+    python benchmarks/torch_compile_times.py [--only resnet18] [--backend passkit] [--json FILE]
 
 Each row has the seconds of the first call in a process with empty caches ("cold") and in a second
 one, which finds what the first one stored, for both backends, and for passkit those of loading what
@@ -105,11 +105,11 @@ def in_process(name: str, backend: str, folder: str) -> float | None:
     return float(json.loads(lines[-1])["seconds"])
 
 
-def row(name: str, rounds: int) -> dict[str, Any]:
-    """Return the medians of a workload: cold, second and loaded, for each backend."""
+def row(name: str, backends: tuple[str, ...], rounds: int) -> dict[str, Any]:
+    """Return the medians of a workload: cold, second and loaded, for some backends."""
     times: dict[str, list[float | None]] = {}
     for _ in range(rounds):
-        for backend in BACKENDS:
+        for backend in backends:
             with tempfile.TemporaryDirectory() as folder:
                 times.setdefault(f"{backend}_cold", []).append(in_process(name, backend, folder))
                 times.setdefault(f"{backend}_second", []).append(in_process(name, backend, folder))
@@ -129,6 +129,7 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="a workload")
+    parser.add_argument("--backend", choices=BACKENDS, help="one of the two; default: both")
     parser.add_argument("--rounds", type=int, default=1, help="processes of each kind")
     parser.add_argument("--json", help="the file to add the rows to")
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
@@ -139,12 +140,15 @@ def main() -> None:
     rows = []
     for name in WORKLOADS:
         if options.only in name:
-            rows.append(row(name, options.rounds))
+            backends = (options.backend,) if options.backend else BACKENDS
+            rows.append(row(name, backends, options.rounds))
             print(rows[-1], flush=True)
     if options.json:
         path = Path(options.json)
         old = json.loads(path.read_text())["rows"] if path.exists() else []
-        named = {x["workload"]: x for x in [*old, *rows]}
+        named: dict[str, dict[str, Any]] = {}
+        for x in [*old, *rows]:
+            named[x["workload"]] = named.get(x["workload"], {}) | x
         path.write_text(json.dumps({"rows": list(named.values())}, indent=1) + "\n")
 
 
