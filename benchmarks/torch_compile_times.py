@@ -36,7 +36,8 @@ def model_and_inputs(name: str) -> tuple[Any, tuple[Any, ...]]:
     import torch_models
 
     if name != "mlp":
-        return torch_models.model_and_inputs(name)
+        model, x = torch_models.model_and_input(name)
+        return model.eval(), (x,)
     torch.manual_seed(0)
     layers = (torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.LayerNorm(256))
     return torch.nn.Sequential(*layers, torch.nn.Linear(256, 10)), (torch.randn(32, 64),)
@@ -63,10 +64,10 @@ def measure(name: str, backend: str, saved: str) -> dict[str, Any]:
         if backend == "load":
             with open(saved, "rb") as file:
                 loaded = torch.compiler.load_compiled_function(file, external_data={"model": model})
-            result = torch_models.first_result(loaded(*inputs))
+            result = torch_models.tensors(loaded(*inputs))[0]
         else:
             compiled = torch.compile(model, backend=functions[backend])
-            result = torch_models.first_result(compiled(*inputs))
+            result = torch_models.tensors(compiled(*inputs))[0]
         if is_training:
             result.sum().backward()
         seconds = time.perf_counter() - begin

@@ -23,6 +23,7 @@ from passkit.runtime.native.tensors import (
     API_ATTRIBUTE,
     ArgumentResult,
     ComputedResult,
+    MappedResult,
     TensorLibrary,
     TensorResult,
     ValueResult,
@@ -104,7 +105,9 @@ class Program:
         in_order = [ComputedResult(k) for k in range(len(outputs))]
         self._tensors = tensors_function(in_order, self._tensors_in_arrays)
         layouts = self.imported.outputs
-        results = [_native_result(x if x.repeats < 0 else layouts[x.repeats]) for x in layouts]
+        results = [
+            _native_result(x if x.repeats < 0 else layouts[x.repeats], layouts) for x in layouts
+        ]
         native = [x for x in results if x is not None]
         computed = {x.output for x in native if isinstance(x, ComputedResult)}
         if len(native) == len(results) and len(computed) == len(outputs):
@@ -160,10 +163,15 @@ def _evaluated_extents(layout: OutputLayout) -> Sequence[Any]:
     return (*layout.shape, *layout.strides, layout.offset)
 
 
-def _native_result(layout: OutputLayout) -> TensorResult | None:
-    """Return a result that the launcher makes itself; None for one that a maker makes."""
+def _native_result(layout: OutputLayout, layouts: Sequence[OutputLayout]) -> TensorResult | None:
+    """Return a result that the launcher makes itself; None for one that a maker makes.
+
+    ``layouts`` are those of all results. A view of all of one, in its order, is that one again.
+    """
     if layout.is_view:
-        return None
+        whole = [x for x in layouts if x.position == layout.position and not x.is_view]
+        is_alias = layout.position >= 0 and any(_is_same(layout, x) for x in whole)
+        return MappedResult(layout.position, torch.Tensor.detach) if is_alias else None
     if layout.position >= 0:
         axes = tuple(layout.order.index(k) for k in range(len(layout.order)))
         in_order = axes == tuple(range(len(axes)))
@@ -172,6 +180,12 @@ def _native_result(layout: OutputLayout) -> TensorResult | None:
     if isinstance(layout.value, InputTensor):
         return ArgumentResult(layout.value.position)
     return None if isinstance(layout.value, Size) else ValueResult(layout.value)
+
+
+def _is_same(view: OutputLayout, whole: OutputLayout) -> bool:
+    """Return whether a view has the elements of a whole dense array, in the same places."""
+    places = [(x.shape, x.strides, x.dtype) for x in (view, whole)]
+    return whole.is_dense and view.offset == 0 and places[0] == places[1]
 
 
 def _maker(layout: OutputLayout) -> ResultMaker:

@@ -56,15 +56,15 @@ typedef struct {
     PyObject *checks;            // tuple of functions; a tensor for which one is true is not plain
 } TensorInput;
 
-typedef struct {                 // a result: a computed one, an argument, or a value
+typedef struct {                 // a result: a computed one, what a function makes of one, an argument, or a value
     int kind;
     Py_ssize_t position;
-    PyObject *value;
+    PyObject *value;             // of a result that is mapped, the function
     int ndim;                    // the number of `axes`; 0 if they are in order
     int axes[NPY_MAXDIMS];       // the axis of the computed array that each axis of the tensor is
 } TensorResult;
 
-enum { COMPUTED, ARGUMENT, VALUE };
+enum { COMPUTED, MAPPED, ARGUMENT, VALUE };
 
 typedef struct {
     PyObject_HEAD
@@ -219,10 +219,12 @@ static PyObject *collect_results(const TensorProgram *t, PyObject **computed, Py
             Py_CLEAR(list);
             break;
         }
-        PyObject *item = r->kind == COMPUTED ? computed[r->position]
-                         : r->kind == VALUE  ? r->value
-                                             : PyList_GET_ITEM(args, r->position);
-        PyList_SET_ITEM(list, k, Py_NewRef(item));
+        PyObject *item = r->kind == COMPUTED ? Py_NewRef(computed[r->position])
+                         : r->kind == MAPPED ? PyObject_CallOneArg(r->value, computed[r->position])
+                         : r->kind == VALUE  ? Py_NewRef(r->value)
+                                             : Py_NewRef(PyList_GET_ITEM(args, r->position));
+        if (item) PyList_SET_ITEM(list, k, item);
+        else Py_CLEAR(list);
     }
     return list;
 }
@@ -403,30 +405,37 @@ COLD static bool parse_tensor_outputs(TensorProgram *t, PyObject *outputs) {
     return true;
 }
 
-// Parse ("computed", position, axes), ("argument", position) or ("value", object).
+// Parse ("computed", output, axes), ("mapped", output, function), ("argument", position) or ("value", object).
 COLD static bool parse_tensor_result(TensorResult *r, PyObject *item, int num_outputs) {
     const char *kind;
     PyObject *value, *axes = NULL;
-    if (!PyArg_ParseTuple(item, "sO|O!", &kind, &value, &PyTuple_Type, &axes)) return false;
+    if (!PyArg_ParseTuple(item, "sO|O", &kind, &value, &axes)) return false;
     if (!strcmp(kind, "value")) {
         r->kind = VALUE;
         r->value = Py_NewRef(value);
         return true;
     }
-    r->kind = strcmp(kind, "computed") ? ARGUMENT : COMPUTED;
+    r->kind = !strcmp(kind, "computed") ? COMPUTED : !strcmp(kind, "mapped") ? MAPPED : ARGUMENT;
     r->position = PyLong_AsSsize_t(value);
     if (r->position == -1 && PyErr_Occurred()) return false;
-    r->ndim = axes ? (int)PyTuple_GET_SIZE(axes) : 0;
-    bool valid = r->position >= 0 && (r->kind != COMPUTED || r->position < num_outputs) &&
-                 (r->kind == COMPUTED || !strcmp(kind, "argument")) && r->ndim <= NPY_MAXDIMS;
+    if (r->kind == MAPPED) {
+        r->value = Py_XNewRef(axes);
+        axes = NULL;
+    }
+    r->ndim = axes && PyTuple_Check(axes) ? (int)PyTuple_GET_SIZE(axes) : 0;
+    bool valid = r->position >= 0 && r->ndim <= NPY_MAXDIMS &&
+                 (r->kind == ARGUMENT ? !strcmp(kind, "argument") : r->position < num_outputs) &&
+                 (r->kind != MAPPED || (r->value && PyCallable_Check(r->value)));
     for (int d = 0; valid && d < r->ndim; d++) {
         r->axes[d] = (int)PyLong_AsLong(PyTuple_GET_ITEM(axes, d));
         valid = r->axes[d] >= 0 && r->axes[d] < r->ndim;
     }
-    if (!valid && !PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "a result must be ('computed', output, axes), ('argument', position) or "
-                     "('value', object), got %R", item);
-    return valid;
+    if (valid) return true;
+    Py_CLEAR(r->value);
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "a result must be ('computed', output, axes), ('mapped', output, function), "
+                     "('argument', position) or ('value', object), got %R", item);
+    return false;
 }
 
 COLD static bool parse_tensor_results(TensorProgram *t, PyObject *results) {

@@ -40,6 +40,13 @@ class ComputedResult(NamedTuple):
     axes: tuple[int, ...] = ()
 
 
+class MappedResult(NamedTuple):
+    """A result that a function makes of the tensor of an output, such as a view of it."""
+
+    output: int
+    function: Callable[[Any], Any]
+
+
 class ArgumentResult(NamedTuple):
     """A result that is an argument: its position."""
 
@@ -52,7 +59,7 @@ class ValueResult(NamedTuple):
     value: Any
 
 
-TensorResult = ComputedResult | ArgumentResult | ValueResult
+TensorResult = ComputedResult | MappedResult | ArgumentResult | ValueResult
 
 
 def tensor_program(
@@ -66,14 +73,14 @@ def tensor_program(
     """Return a function of a list of arguments, tensors and others, which it empties.
 
     The tensors of results lie in the memory of the launcher's pool. Calls raise what calls of the
-    program raise.
+    program and functions of results raise.
 
     Args:
         program: a program of the launcher.
         library: the library of the tensors.
         inputs: for each input of the program, its position among the arguments and its dtype.
         outputs: the dtype of each output of the program.
-        results: what the calls return; each output is among them once.
+        results: what the calls return; each output is among them.
         fallback: called with the arguments where one is no plain tensor of its input's dtype and
             rank on the CPU.
 
@@ -86,6 +93,8 @@ def tensor_program(
         match x:
             case ComputedResult(output, axes):
                 rows.append(("computed", output, axes))
+            case MappedResult(output, function):
+                rows.append(("mapped", output, function))
             case ArgumentResult(position):
                 rows.append(("argument", position))
             case ValueResult(value):

@@ -17,6 +17,7 @@ import passkit.ops as ops  # noqa: E402  (after the skip)
 from passkit.errors import FeedError  # noqa: E402
 from passkit.frontends.torch import passkit_backend  # noqa: E402
 from passkit.frontends.torch import program as programs  # noqa: E402
+from passkit.frontends.torch.reports import recording  # noqa: E402
 from passkit.graph.graph import Graph  # noqa: E402
 from passkit.graph.node import var  # noqa: E402
 from passkit.program.executable import Executable  # noqa: E402
@@ -24,6 +25,7 @@ from passkit.runtime.native.launcher import pool_stats  # noqa: E402
 from passkit.runtime.native.tensors import (  # noqa: E402
     ArgumentResult,
     ComputedResult,
+    MappedResult,
     TensorLibrary,
     ValueResult,
     tensor_program,
@@ -136,6 +138,24 @@ def test_gradients_are_read_and_made_as_well(
     x.grad = y.grad = None
     torch.relu(x * y).mean(0).square().sum().backward()
     assert_same(actual, (x.grad, y.grad))
+    assert not slow_calls
+
+
+def test_saved_tensors_that_are_results(slow_calls: list[Any]) -> None:
+    """A result that the gradient needs, too, is returned once more, as the same memory."""
+    x = T(8, 512, requires_grad=True)
+    fast = compiled(lambda x: torch.tanh(x * 2))
+    module = torch.fx.symbolic_trace(lambda x: (torch.tanh(x * 2),))
+    with recording() as records:
+        result = passkit_backend(module, [x])(x)[0]
+    result.sum().backward()
+    assert_same(x.grad, 2 * (1 - torch.tanh(2 * x).square()))
+    assert [r.program.run is r.program for r in records if r.program] == [False, False]
+    result = fast(x)
+    with torch.no_grad():
+        result.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
     assert not slow_calls
 
 
@@ -289,11 +309,18 @@ def test_results_are_computed_arguments_or_values() -> None:
     """A program returns what its results say, and empties the list of arguments."""
     executable, library = doubled(), programs.tensor_library()
     assert library is not None
-    results = [ValueResult(None), ArgumentResult(1), ComputedResult(0), ComputedResult(0)]
+    results = [
+        ValueResult(None),
+        ArgumentResult(1),
+        ComputedResult(0),
+        ComputedResult(0),
+        MappedResult(0, torch.Tensor.neg),
+    ]
     rows = [(0, executable.inputs[0].dtype)], [executable.outputs[0].dtype]
     run = tensor_program(executable.native_program, library, *rows, results, lambda args: args)
     args = [torch.ones(3), "argument"]
-    nothing, argument, first, again = run(args)
+    nothing, argument, first, again, negated = run(args)
+    assert torch.equal(negated, -first)
     assert (nothing, argument, args) == (None, "argument", [])
     assert first is again and torch.equal(first, torch.full((3,), 2.0))
     # No tensor, another dtype, another rank, or too few arguments: the fallback gets the list.
@@ -313,6 +340,8 @@ def test_results_are_computed_arguments_or_values() -> None:
         (1, 1, [ValueResult(3)], r"no result is output 0 of the program"),
         (1, 1, [ComputedResult(1)], r"got \('computed', 1, \(\)\)"),
         (1, 1, [ComputedResult(0, (1,))], r"got \('computed', 0, \(1,\)\)"),
+        (1, 1, [MappedResult(3, abs)], r"got \('mapped', 3, <built-in function abs>\)"),
+        (1, 1, [MappedResult(0, "no")], r"got \('mapped', 0, 'no'\)"),
         (1, 1, [ArgumentResult(-1)], r"got \('argument', -1\)"),
     ],
 )
