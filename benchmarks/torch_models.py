@@ -650,6 +650,11 @@ def summary(rows: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def stored(results: Path) -> dict[str, dict[str, Any]]:
+    """Return the rows of a file of results, none if it does not exist."""
+    return dict(json.loads(results.read_text())) if results.exists() else {}
+
+
 def main() -> int:
     """Measure the models and parts that the command line names, or print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
@@ -667,7 +672,7 @@ def main() -> int:
     if own.one:
         print(json.dumps(measure(own.one, own.parts, own.seconds)))
         return 0
-    rows = json.loads(own.results.read_text()) if own.results.exists() else {}
+    rows = stored(own.results)
     if own.table:
         print(table(rows))
         return 0
@@ -677,21 +682,22 @@ def main() -> int:
         if not any(part in name for part in own.only.split(",")):
             continue
         for part in own.parts.split(","):
-            row = rows.setdefault(name, {})
-            old = row.get(part)
+            old = rows.get(name, {}).get(part)
             if old is not None and not own.again and not (own.wrong and not is_right(part, old)):
                 continue
             if time.monotonic() - begin > own.limit:
                 print("the time of this run is over")
                 return 2
-            row[part] = in_process(name, part, own.cache, own.seconds)
+            measured = in_process(name, part, own.cache, own.seconds)
             if part == "speed" and old and "inductor_first_call_seconds" in old:
                 # Only the first run compiled with an empty cache of Inductor.
                 kept = old["inductor_first_call_seconds"]
-                row[part]["inductor_first_call_seconds"] = kept
-            are_right &= is_right(part, row[part])
+                measured["inductor_first_call_seconds"] = kept
+            are_right &= is_right(part, measured)
+            rows = stored(own.results)  # other runs may have written meanwhile
+            rows.setdefault(name, {})[part] = measured
             own.results.write_text(json.dumps(rows, indent=1) + "\n")
-            print(name, part, json.dumps(row[part]), flush=True)
+            print(name, part, json.dumps(measured), flush=True)
     return int(not are_right)
 
 
