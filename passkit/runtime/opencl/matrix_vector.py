@@ -97,7 +97,12 @@ __kernel void columns(__global const T *restrict x, __global const T *restrict d
   d += batch * ds;
 #ifdef WIDTH
   T own[WIDTH] = {0};  /* in registers */
-  for (long i = low; i < high; i++, row += WIDTH) {
+  long i = low;
+  for (; i + 2 <= high; i += 2, row += 2 * WIDTH) {  /* two rows are read at a time */
+    const T a = weighted ? d[i] : 1, b = weighted ? d[i + 1] : 1;
+    for (int j = 0; j < WIDTH; j++) own[j] = own[j] + row[j] * a + row[WIDTH + j] * b;
+  }
+  for (; i < high; i++, row += WIDTH) {
     const T a = weighted ? d[i] : 1;
     for (int j = 0; j < WIDTH; j++) own[j] += row[j] * a;
   }
