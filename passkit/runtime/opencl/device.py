@@ -28,6 +28,8 @@ from passkit.values.units import bytes_text
 INSTALL = "pip install 'passkit[opencl]'"
 MAX_BLOCK = 256
 """The most work-items of a group."""
+CPU_TILE = 4096
+"""The most points of a tile on a CPU: with larger ones, some cores wait for the last tiles."""
 POCL = "Portable Computing Language"
 """The name of PoCL's platform."""
 POCL_MAX_VECTOR = 8
@@ -505,8 +507,8 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
 
     Work-groups have a power of two of at most `MAX_BLOCK` items; the device's local memory, less
     that of reductions, is rounded down to KiB. A CPU runs the work-items of a group one after the
-    other, so that one is enough; it computes with vectors of the width that it prefers. Other
-    devices get ``shuffles`` from ``limits``.
+    other, so that one is enough; it computes with vectors of the width that it prefers, in tiles
+    of at most `CPU_TILE` points. Other devices get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
@@ -515,7 +517,12 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
     if not limits.is_cpu:
         return evolve(fitted, shuffles=limits.shuffles)
     simd = limits.vector > 1
-    return evolve(fitted, access=limits.vector * float32.nbytes if simd else 0, simd=simd)
+    return evolve(
+        fitted,
+        access=limits.vector * float32.nbytes if simd else 0,
+        simd=simd,
+        tile=min(target.tile, CPU_TILE),
+    )
 
 
 def power_of_two(limit: int) -> int:
