@@ -118,16 +118,16 @@ def rows(rounds: int) -> list[dict[str, Any]]:
     """Return a row for each case, without and with its gradient."""
     import torch
 
-    found = []
+    measured_rows = []
     for name, (function, extents) in CASES.items():
         for with_gradient in (False, True):
             torch._dynamo.reset()
             torch.manual_seed(0)
             x = torch.randn(extents, requires_grad=with_gradient)
             times = microseconds(variants(function), x, with_gradient, rounds)
-            found.append({"case": name, "gradient": with_gradient, "microseconds": times})
+            measured_rows.append({"case": name, "gradient": with_gradient, "microseconds": times})
             print(name, "with gradient" * with_gradient, times, flush=True)
-    return found
+    return measured_rows
 
 
 def main() -> None:

@@ -122,8 +122,8 @@ def row(name: str, backends: tuple[str, ...], rounds: int) -> dict[str, Any]:
 
 def middle(values: list[float | None]) -> float | None:
     """Return the median of seconds; None if a process failed."""
-    known = [x for x in values if x is not None]
-    return round(median(known), 3) if len(known) == len(values) else None
+    measured = [x for x in values if x is not None]
+    return round(median(measured), 3) if len(measured) == len(values) else None
 
 
 def main() -> None:
