@@ -11,9 +11,9 @@ from typing import Any
 SECONDS = 1.5
 """About how long all rounds of a competitor take, at most."""
 MIN_ROUNDS = 5
-SPINNING = 0.003
-"""The seconds after which the threads of a competitor sleep. OpenMP's spin for a millisecond after
-a loop, and would take a core from the competitor that comes next."""
+SPINNING = 0.03
+"""The seconds after which the threads of a competitor sleep, which would take a core from the next
+one. OpenMP's spin for a millisecond after a loop, OpenBLAS's for 2^26 cycles, about 20 ms."""
 WARM_CALLS = 3
 """The untimed calls before a timed one, which wake the competitor's own threads."""
 
