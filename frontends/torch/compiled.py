@@ -19,13 +19,13 @@ from torch._inductor import codecache
 from torch._inductor.output_code import OutputCode
 from torch.fx import GraphModule
 
-import passkit
 from passkit.errors import PasskitError
 from passkit.frontends.torch.importer import ImportedGraph
 from passkit.frontends.torch.program import Program
 from passkit.frontends.torch.reports import GraphRecord, record
 from passkit.program.plan_cache import files_of, source_files
 from passkit.serial.json import from_json, to_json
+from passkit.values.version import version
 
 _PLAIN = (str, int, float, bool, type(None))
 """Types of options by which stored graphs are found."""
@@ -181,7 +181,7 @@ def cache_tag(fallback: str, options: Mapping[str, Any]) -> str:
     """
     own_files = files_of(os.path.dirname(os.path.abspath(__file__)))
     facts = (
-        passkit.__version__,
+        version(),
         source_files(),
         own_files,
         fallback,

@@ -19,6 +19,7 @@ from passkit.values.highlight import TERMINAL, highlighted
 from passkit.values.json_values import json_text
 from passkit.values.plugins import import_plugin
 from passkit.values.terminal import is_terminal
+from passkit.values.version import version
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as in shells: 128 plus the number of SIGINT."""
@@ -134,11 +135,6 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
             module.add_arguments(sub)
             sub.set_defaults(function=module.run)
     return parser
-
-
-def version() -> str:
-    """Return the version of passkit."""
-    return str(sys.modules["passkit"].__version__)
 
 
 def _print(text: str, stream: TextIO | None = None) -> None:

@@ -13,20 +13,18 @@ from typing import Any
 
 from passkit.plan.evaluator import MOST_SAMPLES, Record
 from passkit.plan.schedule import Source
-from passkit.values.lazy import Lazy
+from passkit.values import version as passkit_version
 
 FORMAT = 1
 """The version of the format. Lines of another one, or of another version of passkit, are stale."""
 MAX_LINE_LENGTH = 1 << 16
 """The most characters of a line."""
-_root: Any = Lazy("passkit")
-"""The package's root, which has the version; a layer above all others."""
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 def version() -> str:
     """Return the versions of the format and of passkit, which decide what a record means."""
-    return f"{FORMAT}:{_root.__version__}"
+    return f"{FORMAT}:{passkit_version.version()}"
 
 
 def record_line(record: Record, device: str, compiler: str) -> str:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-import passkit
 from passkit.errors import MissingDependencyError, SettingError
 from passkit.library.device import device_key, model_name
 from passkit.tuning.workers import DeadError
+from passkit.values.version import version
 
 INSTALL = "pip install 'passkit[dask]'"
 CONNECT_SECONDS = 10.0
@@ -123,4 +123,4 @@ def machine_text() -> str:
 
     The key tells instruction sets and numbers of threads apart.
     """
-    return f"passkit {passkit.__version__} on {model_name()} ({device_key()})"
+    return f"passkit {version()} on {model_name()} ({device_key()})"
