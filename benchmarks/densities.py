@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from hand.building import build_library  # noqa: E402  (after the path)
-from rounds import times_of  # noqa: E402
+from rounds import BLAS_SPINNING, times_of  # noqa: E402
 
 from passkit import xp  # noqa: E402
 
@@ -327,7 +327,7 @@ def measure(row: DensityRow, rounds: int) -> dict[str, dict[str, float]]:
         for result, array in zip(arrays_of(function(), expected), expected, strict=True):
             size = np.abs(array).max()
             np.testing.assert_allclose(result, array, rtol=1e-8, atol=1e-8 * size)
-    return times_of(row, rounds)
+    return times_of(row, rounds, BLAS_SPINNING)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -11,19 +11,28 @@ from typing import Any
 SECONDS = 1.5
 """About how long all rounds of a competitor take, at most."""
 MIN_ROUNDS = 5
-SPINNING = 0.03
-"""The seconds after which the threads of a competitor sleep, which would take a core from the next
-one. OpenMP's spin for a millisecond after a loop, OpenBLAS's for 2^26 cycles, about 20 ms."""
+SPINNING = 0.003
+"""The seconds after which the threads of a competitor sleep. OpenMP's spin for a millisecond after
+a loop, and would take a core from the competitor that comes next."""
+BLAS_SPINNING = 0.03
+"""Those for competitors that call OpenBLAS: its threads spin for 2^26 cycles, about 20 ms."""
 WARM_CALLS = 3
 """The untimed calls before a timed one, which wake the competitor's own threads."""
 
 
-def times_of(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, dict[str, float]]:
+def times_of(
+    runs: Mapping[str, Callable[[], Any]], rounds: int, pause: float = SPINNING
+) -> dict[str, dict[str, float]]:
     """Return the median and the least seconds of each function, all of which run in each round.
 
     The order changes with each round. Before a timed call the threads of others go to sleep, and
     untimed calls wake those of the function and bring its arrays to the caches. Slow functions have
     fewer rounds.
+
+    Args:
+        runs: the functions by name.
+        rounds: the most rounds.
+        pause: the seconds in which the threads of others go to sleep.
     """
     slowest = 0.0
     for run in runs.values():
@@ -38,7 +47,7 @@ def times_of(runs: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, di
         rng.shuffle(order)
         for name in order:
             run = runs[name]
-            sleep(SPINNING)
+            sleep(pause)
             for _ in range(WARM_CALLS):
                 run()
             begin = perf_counter()

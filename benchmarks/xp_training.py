@@ -36,7 +36,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from rounds import SPINNING  # noqa: E402
+from rounds import BLAS_SPINNING  # noqa: E402
 
 import passkit as pk  # noqa: E402
 from passkit import xp  # noqa: E402
@@ -236,7 +236,7 @@ def measure(loops: Mapping[str, TrainingLoop], rounds: int) -> dict[str, float]:
     names = list(loops)
     for k in range(rounds):
         for name in names[k % len(names) :] + names[: k % len(names)]:
-            time.sleep(SPINNING)
+            time.sleep(BLAS_SPINNING)
             loops[name]()
             begin = time.perf_counter()
             loops[name]()

@@ -21,11 +21,14 @@ def checks(code: int = 0) -> dict[str, dict[str, object]]:
 
 
 def write_package(folder: Path, name: str, version: str, *files: str) -> None:
-    """Write the metadata of an installed package that has some files, which need not exist."""
+    """Write the metadata of an installed package that has some files, and the files, empty."""
     metadata = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
     (metadata / "RECORD").write_text("".join(f"{file},,\n" for file in files))
+    for file in files:  # some versions of importlib.metadata leave out those that do not exist
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).touch()
 
 
 def test_parts_without_a_device_work_if_there_is_a_compiler() -> None:
