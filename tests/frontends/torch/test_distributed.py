@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from threading import Timer
@@ -71,5 +72,6 @@ def test_a_worker_whose_peer_is_killed_ends_with_an_error() -> None:
             for clock, worker in zip(clocks, (first, second), strict=True):
                 clock.cancel()
                 worker.kill()
-    assert second.returncode == 1, "it was killed because it did not end by itself"
+    # 1, or -SIGABRT where threads of the process group are still running at the end.
+    assert second.returncode not in (0, -signal.SIGKILL), "it did not end by itself"
     assert re.search(r"Connection (closed|reset) by peer", errors), errors[-2000:]
