@@ -7,10 +7,15 @@ and merged into a file.
 
 from __future__ import annotations
 
+import argparse
 import json
+import logging
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +33,30 @@ TOLERANCES = {
     "float64": (1e-7, 1e-7),
 }
 """Relative and absolute tolerances by dtype, as in PyTorch's tests."""
+
+
+@attrs.frozen
+class Trial:
+    """One entry to check.
+
+    Attributes:
+        position: the position of the entry among PyTorch's.
+        dtype: the dtype of its samples.
+        mode: "forward"; "backward" to compare gradients, too; "steps" for an optimizer.
+        samples: the most samples.
+        options: options of passkit.compile.
+    """
+
+    position: int
+    dtype: str
+    mode: str
+    samples: int
+    options: dict[str, Any]
+
+    @property
+    def is_backward(self) -> bool:
+        """Return whether gradients are compared, too."""
+        return self.mode == "backward"
 
 
 @attrs.frozen
@@ -229,6 +258,65 @@ def known_failure(outcome: Outcome, failures: Mapping[str, str]) -> str:
     name, dtype, mode = outcome.name, outcome.dtype, outcome.mode
     names = (name, f"{name} {dtype}", f"{name} {dtype} {mode}")
     return next((failures[x] for x in names if x in failures), "")
+
+
+def error_text(error: Exception) -> str:
+    """Return the class and the beginning of the message of an exception, in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}"
+
+
+def prepare_process() -> None:
+    """Let PyTorch compute in one thread and print nothing, since checks run in many processes."""
+    warnings.simplefilter("ignore")
+    logging.getLogger("torch").setLevel(logging.CRITICAL)
+    torch.set_num_threads(1)
+
+
+def add_arguments(parser: argparse.ArgumentParser, samples: int) -> None:
+    """Add the options that all lists of entries share.
+
+    Args:
+        parser: the parser.
+        samples: the default of ``--samples``.
+    """
+    parser.add_argument("--only", default="", help="entries whose name contains this")
+    parser.add_argument("--dtypes", default="float32")
+    parser.add_argument("--samples", type=int, default=samples, help="samples of each entry")
+    parser.add_argument("--target", default="cpu")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="file that the outcomes are merged into")
+
+
+def run_trials(
+    check: Callable[[Trial], Outcome | None],
+    trials: Sequence[Trial],
+    failures: Mapping[str, str],
+    options: argparse.Namespace,
+) -> int:
+    """Check entries in processes of their own, print the outcomes, and merge them into a file.
+
+    Args:
+        check: the function of a trial, None for an entry that does not take its dtype.
+        trials: the entries.
+        failures: reasons of failures, see `known_failure`.
+        options: those of `add_arguments`.
+
+    Returns:
+        1 if an entry fails for a reason that is not known, else 0.
+    """
+    outcomes = []
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
+        for outcome in pool.map(check, trials, chunksize=4):
+            if outcome is None:
+                continue
+            outcomes.append(outcome)
+            if outcome.problem:
+                name = f"{outcome.name} {outcome.dtype} {outcome.mode}"
+                print(f"FAILED {name}: {outcome.problem}", flush=True)
+    print_summary(outcomes, failures)
+    if options.json:
+        merge(options.json, outcomes, failures)
+    return int(any(x.problem and not known_failure(x, failures) for x in outcomes))
 
 
 def print_summary(outcomes: Sequence[Outcome], failures: Mapping[str, str]) -> None:

@@ -14,14 +14,10 @@ from __future__ import annotations
 
 import argparse
 import copy
-import logging
 import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +39,15 @@ from torch_checks import (  # noqa: E402  (after the path)
     TOLERANCES,
     Outcome,
     SkippedSampleError,
+    Trial,
+    add_arguments,
     compiled_results,
     difference,
+    error_text,
     is_exact,
-    known_failure,
-    merge,
     outcome_of,
-    print_summary,
+    prepare_process,
+    run_trials,
     with_gradients,
 )
 
@@ -68,25 +66,6 @@ KNOWN_FAILURES: dict[str, str] = {
     "nn.MultiLabelMarginLoss": "PyTorch's decomposition of one row has the shape (1,), eager ()",
 }
 """Why entries fail that are known to; a name may be followed by a dtype and a mode."""
-
-
-@attrs.frozen
-class Trial:
-    """One module or optimizer to check.
-
-    Attributes:
-        position: the position of its entry among PyTorch's.
-        dtype: the dtype of its samples.
-        mode: "forward" or "backward" for a module, "steps" for an optimizer.
-        samples: the number of samples.
-        options: options of passkit.compile.
-    """
-
-    position: int
-    dtype: str
-    mode: str
-    samples: int
-    options: dict[str, Any]
 
 
 class ModuleSample:
@@ -193,7 +172,7 @@ def check_module(sample: ModuleSample, trial: Trial) -> tuple[str, list[str]]:
                 lambda compiled: sample.effects(other, compiled(other)), trial.options
             )
     except Exception as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}", []
+        return error_text(error), []
 
     def exact_results() -> list[torch.Tensor]:
         exact = copy.deepcopy(sample.module).double()
@@ -290,7 +269,7 @@ def check_optimizer(
             lambda compiled: optimizer_effects(info, inputs, dtype, compiled), trial.options
         )
     except Exception as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}", []
+        return error_text(error), []
 
     def exact_results() -> list[torch.Tensor]:
         return optimizer_effects(info, inputs, torch.float64)
@@ -303,9 +282,7 @@ def check_optimizer(
 
 def check(trial: Trial) -> Outcome | None:
     """Return the outcome of one module or optimizer; None if it does not take the dtype."""
-    warnings.simplefilter("ignore")
-    logging.getLogger("torch").setLevel(logging.CRITICAL)
-    torch.set_num_threads(1)
+    prepare_process()
     begin = time.time()
     if trial.mode == "steps":
         optimizer = optim_db[trial.position]
@@ -334,13 +311,8 @@ def check(trial: Trial) -> Outcome | None:
 def main() -> int:
     """Check the modules and optimizers that the command line names, and print the outcome."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--only", default="", help="entries whose name contains this")
+    add_arguments(parser, samples=6)
     parser.add_argument("--modes", default="forward,backward,steps")
-    parser.add_argument("--dtypes", default="float32")
-    parser.add_argument("--samples", type=int, default=6, help="samples of each entry")
-    parser.add_argument("--target", default="cpu")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="file that the outcomes are merged into")
     own = parser.parse_args()
     trials = [
         Trial(k, dtype, mode, own.samples, {"target": own.target})
@@ -349,19 +321,7 @@ def main() -> int:
         for k, info in enumerate(optim_db if mode == "steps" else module_db)
         if own.only in info.name
     ]
-    outcomes = []
-    with ProcessPoolExecutor(own.jobs, get_context("spawn")) as pool:
-        for outcome in pool.map(check, trials, chunksize=4):
-            if outcome is None:
-                continue
-            outcomes.append(outcome)
-            if outcome.problem:
-                name = f"{outcome.name} {outcome.dtype} {outcome.mode}"
-                print(f"FAILED {name}: {outcome.problem}", flush=True)
-    print_summary(outcomes, KNOWN_FAILURES)
-    if own.json:
-        merge(own.json, outcomes, KNOWN_FAILURES)
-    return int(any(x.problem and not known_failure(x, KNOWN_FAILURES) for x in outcomes))
+    return run_trials(check, trials, KNOWN_FAILURES, own)
 
 
 if __name__ == "__main__":

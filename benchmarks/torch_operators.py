@@ -13,14 +13,10 @@ samples that PyTorch runs are skipped. With ``--target interpret`` no compiler i
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 import time
-import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +35,16 @@ from torch_checks import (  # noqa: E402  (after the path)
     TOLERANCES,
     Outcome,
     SkippedSampleError,
+    Trial,
+    add_arguments,
     compiled_results,
     difference,
+    error_text,
     extern_reasons,
     is_exact,
-    known_failure,
-    merge,
     outcome_of,
-    print_summary,
+    prepare_process,
+    run_trials,
     with_gradients,
 )
 
@@ -83,25 +81,6 @@ KNOWN_FAILURES: dict[str, str] = {
     "matrix_exp float16": "PyTorch's result is NaN where passkit's is that of float64",
 }
 """Why entries fail that are known to; a name may be followed by a dtype and a mode."""
-
-
-@attrs.frozen
-class Trial:
-    """One operator to check.
-
-    Attributes:
-        position: the position of its entry among PyTorch's.
-        dtype: the dtype of its samples.
-        samples: the number of samples.
-        options: options of passkit.compile.
-        is_backward: whether gradients are compared, too.
-    """
-
-    position: int
-    dtype: str
-    samples: int
-    options: dict[str, Any]
-    is_backward: bool
 
 
 def entry_name(info: OpInfo) -> str:
@@ -208,7 +187,7 @@ def check_sample(info: OpInfo, sample: SampleInput, trial: Trial) -> tuple[str, 
         try:
             actual, externs = dynamo_results(function, trial.options)
         except Exception as error:
-            return f"{type(error).__name__}: {' '.join(str(error).split())[:400]}", []
+            return error_text(error), []
     tolerance = tolerances(info, trial.dtype)
     is_defined = not any(part in info.name for part in UNINITIALIZED)
     problem = difference(actual, expected, tolerance, is_defined)
@@ -229,9 +208,7 @@ def exact_results(function: SampleFunction) -> list[torch.Tensor]:
 
 def check(trial: Trial) -> Outcome | None:
     """Return the outcome of one operator and dtype; None if it does not take the dtype."""
-    warnings.simplefilter("ignore")
-    logging.getLogger("torch").setLevel(logging.CRITICAL)
-    torch.set_num_threads(1)
+    prepare_process()
     info, dtype = op_db[trial.position], getattr(torch, trial.dtype)
     if dtype not in info.supported_dtypes("cpu"):
         return None
@@ -239,7 +216,6 @@ def check(trial: Trial) -> Outcome | None:
         return None
     begin = time.time()
     torch.manual_seed(0)
-    mode = "backward" if trial.is_backward else "forward"
     try:
         inputs = info.sample_inputs("cpu", dtype, requires_grad=False)
         samples = list(islice(inputs, trial.samples))
@@ -251,7 +227,7 @@ def check(trial: Trial) -> Outcome | None:
         lambda sample: check_sample(info, sample, trial),
         name=entry_name(info),
         dtype=trial.dtype,
-        mode=mode,
+        mode=trial.mode,
         seconds=0.0,
     )
     return attrs.evolve(outcome, seconds=time.time() - begin)
@@ -260,35 +236,19 @@ def check(trial: Trial) -> Outcome | None:
 def main() -> int:
     """Check the operators that the command line names, and print the outcome."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    parser.add_argument("--only", default="", help="operators whose name contains this")
-    parser.add_argument("--dtypes", default="float32")
-    parser.add_argument("--samples", type=int, default=4, help="samples of each operator")
-    parser.add_argument("--target", default="cpu")
+    add_arguments(parser, samples=4)
     parser.add_argument("--backward", action="store_true")
-    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="only every nth operator")
     parser.add_argument("--first", type=int, default=0, help="the first operator of these")
-    parser.add_argument("--json", type=Path, help="file that the outcomes are merged into")
     own = parser.parse_args()
+    mode = "backward" if own.backward else "forward"
     trials = [
-        Trial(k, dtype, own.samples, {"target": own.target}, own.backward)
+        Trial(k, dtype, mode, own.samples, {"target": own.target})
         for dtype in own.dtypes.split(",")
         for k, info in enumerate(op_db)
         if own.only in entry_name(info) and k % own.every == own.first
     ]
-    outcomes = []
-    with ProcessPoolExecutor(own.jobs, get_context("spawn")) as pool:
-        for outcome in pool.map(check, trials, chunksize=4):
-            if outcome is None:
-                continue
-            outcomes.append(outcome)
-            if outcome.problem:
-                name = f"{outcome.name} {outcome.dtype}"
-                print(f"FAILED {name}: {outcome.problem}", flush=True)
-    print_summary(outcomes, KNOWN_FAILURES)
-    if own.json:
-        merge(own.json, outcomes, KNOWN_FAILURES)
-    return any(x.problem and not known_failure(x, KNOWN_FAILURES) for x in outcomes)
+    return run_trials(check, trials, KNOWN_FAILURES, own)
 
 
 if __name__ == "__main__":

@@ -263,10 +263,10 @@ def test_integer_division(dtype: str) -> None:
     x = np.array([7, 7, 9, 5, low, low] * 4).astype(kind)
     y = np.array([2, 100, 4, 0, 1, 2] * 2 + [-2, -3, -1, 0, -1, -2] * 2).astype(kind)
 
-    for found, wanted in zip(
+    for actual, expected in zip(
         pk.compile(graph)(x=x, y=y), pk.interpret(graph, {"x": x, "y": y}), strict=True
     ):
-        assert found.tolist() == wanted.tolist()
+        assert actual.tolist() == expected.tolist()
 
 
 def test_scalar_integer_division_by_zero() -> None:
@@ -361,7 +361,7 @@ def test_packs_are_divided_by_one_number(text: str, packs: bool) -> None:
 def test_the_golden_compiles() -> None:
     """The golden C++ kernels are texts that the compiler takes, as they stand."""
     texts = {p.stem: p.read_text() for p in GOLDEN.glob("*.cpp")}
-    found = build(
+    addresses = build(
         (
             KernelText(f"golden {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
             for n, t in texts.items()
@@ -369,4 +369,4 @@ def test_the_golden_compiles() -> None:
         FLAGS,
     )
 
-    assert len(found) == len(GOLDENS) and all(found.values())
+    assert len(addresses) == len(GOLDENS) and all(addresses.values())

@@ -93,7 +93,7 @@ def test_opencl_compiles() -> None:
 def test_cxx_compiles() -> None:
     """All of them, as texts of the CPU's own dialect."""
     texts = {p.stem: p.read_text() for p in FOLDER.glob("*.cpp")}
-    found = build(
+    addresses = build(
         (
             KernelText(f"stitched {n}", n, f"namespace pk {{\n{t}}}\n", sections_of(t))
             for n, t in texts.items()
@@ -101,7 +101,7 @@ def test_cxx_compiles() -> None:
         FLAGS,
     )
 
-    assert len(texts) == len(STITCHED) and len(found) == len(texts)
+    assert len(texts) == len(STITCHED) and len(addresses) == len(texts)
 
 
 def test_results(tmp_path: Path, rng: Any) -> None:

@@ -259,10 +259,10 @@ def makers(x: Entry, other: Entry, rng: random.Random) -> list[Callable[[], Entr
     shape = known_shape(x)
     size, axis = int(np.prod(shape)), rng.randrange(max(1, len(shape)))
     equal = [s for s in SHAPES if np.prod(s) == size] or [(size,)]
-    found = [lambda: ops.tanh(x), lambda: x + other]
-    found.append(lambda: ops.reshape(x, shape=rng.choice(equal)))
+    builders = [lambda: ops.tanh(x), lambda: x + other]
+    builders.append(lambda: ops.reshape(x, shape=rng.choice(equal)))
     if shape:
-        found += [
+        builders += [
             lambda: ops.reduce_sum(x, axis=axis, keepdims=rng.random() < 0.5),
             lambda: ops.reduce_max(x, axis=axis),
             lambda: ops.cumsum(x, axis=axis),
@@ -272,12 +272,12 @@ def makers(x: Entry, other: Entry, rng: random.Random) -> list[Callable[[], Entr
             lambda: ops.roll(x, shift=1, axis=axis),
         ]
     if len(shape) > 1:
-        found += [
+        builders += [
             lambda: ops.transpose(x),
             lambda: x - x[:1],
             lambda: ops.matmul(x, other, transpose_b=True),
         ]
-    return found
+    return builders
 
 
 def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, Entry]]:

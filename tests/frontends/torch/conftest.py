@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,3 +20,13 @@ def cache_of_pytorch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
         del os.environ[name]
     else:
         os.environ[name] = before
+
+
+@pytest.fixture(autouse=True)
+def fresh_dynamo() -> Iterator[None]:
+    """Forget what Dynamo compiled before and after each test, and seed PyTorch's generator."""
+    torch: Any = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    torch._dynamo.reset()

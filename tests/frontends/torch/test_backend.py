@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,15 +12,6 @@ torch: Any = pytest.importorskip("torch")
 from passkit.frontends.torch import passkit_backend, report  # noqa: E402  (after the skip)
 
 T: Any = torch.randn
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Forget what Dynamo compiled, and seed the generator."""
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
-    torch._dynamo.reset()
 
 
 def own_arguments(args: Sequence[Any]) -> list[Any]:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +75,6 @@ expected.sum().backward()
 error = max(float((actual - expected).abs().max()), float((actual_grad - w.grad).abs().max()))
 print(json.dumps(shown(records) | {"error": error}))
 """
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Forget what Dynamo compiled."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
 
 
 def in_process(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
@@ -200,3 +191,12 @@ def test_reports_count_graphs_from_the_cache() -> None:
         ((nodes, externs),) = [(r.nodes, [e.function for e in r.externs]) for r in records]
         recorded.append((nodes, externs, len(records[0].calls)))
     assert recorded[0] == recorded[1] == (3, ["aten::poisson"], 1)
+
+
+def test_keys_need_no_attribute_of_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attributes that another version of PyTorch lacks are left alone."""
+    monkeypatch.delattr(codecache, "custom_backend_passes")
+    with compiled.keys_without_inductor():
+        assert codecache.CacheBase.get_system() == {}
+        assert not hasattr(codecache, "custom_backend_passes")
+    assert not hasattr(codecache, "custom_backend_passes")

@@ -6,7 +6,7 @@ import ctypes
 import gc
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -32,15 +32,6 @@ from passkit.runtime.native.tensors import (  # noqa: E402
 )
 
 T: Any = torch.randn
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Forget what Dynamo compiled, and seed the generator."""
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
-    torch._dynamo.reset()
 
 
 @pytest.fixture

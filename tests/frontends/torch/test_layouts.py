@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,6 @@ from benchmarks.torch_programs import random_program, shares_storage  # noqa: E4
 from passkit.frontends.torch import from_torch, passkit_backend  # noqa: E402
 
 T: Any = torch.randn
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Forget what Dynamo compiled, and seed the generator."""
-    torch._dynamo.reset()
-    torch.manual_seed(0)
-    yield
-    torch._dynamo.reset()
 
 
 TARGETS = pytest.mark.parametrize("target", ["interpret", "cpu"])
@@ -236,7 +227,7 @@ def test_random_numbers_are_drawn_in_the_order_of_memory(function: Callable[...,
     ids=["slice", "row", "diagonal", "strides"],
 )
 def test_a_write_to_a_part_reaches_all_elements_in_its_memory(function: Callable[..., Any]) -> None:
-    """Of an input whose elements share memory, a write to some changes the others, too."""
+    """A write to some elements of an input also changes the elements that share their memory."""
 
     def written(x: Any) -> Any:
         function(x)

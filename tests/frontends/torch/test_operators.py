@@ -104,7 +104,7 @@ def outcome(name: str, dtype: str, is_backward: bool = False) -> torch_operators
         dtype=dtype,
         samples=2,
         options={"target": "interpret"},
-        is_backward=is_backward,
+        mode="backward" if is_backward else "forward",
     )
     result = torch_operators.check(trial)
     assert result is not None

@@ -46,7 +46,7 @@ def test_entry_agrees_with_pytorch(position: int) -> None:
         dtype=dtype,
         samples=1,
         options={"target": "interpret"},
-        is_backward=is_backward,
+        mode="backward" if is_backward else "forward",
     )
     outcome = torch_operators.check(trial)
     assert outcome is not None
