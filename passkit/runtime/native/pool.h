@@ -1,8 +1,9 @@
 // A pool of large memory: 2 MB-aligned slabs of huge pages, in size classes.
 //
-// Callers hold the GIL, so there are no locks; what threads without it return waits in a list. Idle slabs are kept up to a limit; beyond it the one that
-// has been idle longest is returned to the system. Smaller allocations are pieces of a slab: the first
-// access to a huge page costs a sixth of that to as many small pages.
+// Callers hold the GIL, so there are no locks; what threads without it return waits in a list. Idle
+// slabs are kept up to a limit; beyond it the one that has been idle longest is returned to the system.
+// Smaller allocations are pieces of a slab: the first access to a huge page costs a sixth of that to as
+// many small pages.
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

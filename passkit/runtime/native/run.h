@@ -397,7 +397,8 @@ static PyObject *run_arrays(Program *p, PyArrayObject **arrays, PyObject *out, b
         Py_DECREF(arrays[i]);
         arrays[i] = copy;
     }
-    Feed stack_feeds[STACK_ITEMS], *feeds = p->num_inputs <= STACK_ITEMS ? stack_feeds : ZEROED(Feed, p->num_inputs);
+    Feed stack_feeds[STACK_ITEMS];
+    Feed *feeds = p->num_inputs <= STACK_ITEMS ? stack_feeds : ZEROED(Feed, p->num_inputs);
     if (!feeds) return NULL;
     for (int i = 0; i < p->num_inputs; i++)
         feeds[i] = (Feed){PyArray_BYTES(arrays[i]), PyArray_DIMS(arrays[i])};

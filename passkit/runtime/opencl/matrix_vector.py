@@ -55,8 +55,8 @@ GROUP_ITEMS = 64
 GROUP_STEPS = 32
 """The elements that each of these items adds up in ``columns``."""
 
-DOT = """
-static inline T dot(__global const T *x, __global const T *y, const long length) {
+ROW_PRODUCT = """
+static inline T row_product(__global const T *x, __global const T *y, const long length) {
   T sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
   long j = 0;
   for (; j + 8 <= length; j += 8)
@@ -69,7 +69,7 @@ static inline T dot(__global const T *x, __global const T *y, const long length)
   return sum;
 }
 """
-"""The scalar product of two vectors, in vectors of eight or four elements."""
+"""The product of a row and a vector, in vectors of eight or four elements. ``dot`` is OpenCL's."""
 
 SERIAL = """
 __kernel void rows(__global const T *restrict x, __global const T *restrict v, __global T *y,
@@ -81,7 +81,7 @@ __kernel void rows(__global const T *restrict x, __global const T *restrict v, _
   __global const T *w = v + batch * vs + left;
   for (long i = low; i < high; i++) {
     __global const T *row = x + batch * xs + i * width + left;
-    y[batch * ys + get_global_id(1) * height + i] = dot(row, w, length);
+    y[batch * ys + get_global_id(1) * height + i] = row_product(row, w, length);
   }
 }
 
@@ -229,7 +229,7 @@ def build_program(device: OpenClDevice, dtype: DType, block: int, width: int) ->
     any. Raises: pyopencl.Error where the compiler refuses.
     """
     double = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" if dtype is float64 else ""
-    body = DOT + SERIAL if block == 1 else GROUPED
+    body = ROW_PRODUCT + SERIAL if block == 1 else GROUPED
     fixed = f"#define WIDTH {width}\n" if width else ""
     program = pyopencl().Program(
         device.context, f"{HEAD}\n{double}#define T {TYPES[dtype]}\n{fixed}{body}"

@@ -28,7 +28,7 @@ from passkit.ast.stage import (
 from passkit.ast.walk import walk
 from passkit.plan.kernel import Kernel
 from passkit.runtime.opencl.compiler import program_text
-from passkit.runtime.opencl.matrix_vector import DOT, TYPES
+from passkit.runtime.opencl.matrix_vector import ROW_PRODUCT, TYPES
 from passkit.values.dtype import DType, float64
 
 TILES_PER_UNIT = 4
@@ -38,10 +38,10 @@ TEXT = """
 {text}
 {pragma}
 #define T {type}
-{dot}
+{row_product}
 static void rows_of_tile(__global const T *x, __global const T *v, __global T *y, const long low,
                          const long high, const long width) {{
-  for (long i = low; i < high; i++) y[i] = dot(x + i * width, v, width);
+  for (long i = low; i < high; i++) y[i] = row_product(x + i * width, v, width);
 }}
 
 __kernel void {name}({buffers}, __global const {type} *matrix, __global const {type} *vector,
@@ -180,7 +180,7 @@ def kernel_text(kernel: Kernel, product: int, rows: TileRows, dtype: DType) -> t
         text=program_text([kernel]),
         pragma="#pragma OPENCL EXTENSION cl_khr_fp64 : enable" if dtype is float64 else "",
         type=TYPES[dtype],
-        dot=DOT,
+        row_product=ROW_PRODUCT,
         name=name,
         buffers=", ".join(params[:count]),
         numbers=", ".join(params[count:]),
