@@ -78,20 +78,26 @@ def test_the_raising_statement_is_found() -> None:
     assert statement.text.startswith("ShapeError(f'the size {self} is not known")
 
 
+OPTIONAL = {"frontends/torch/": "torch", "passkit/tuning/dask.py": "distributed"}
+"""Files and folders by the package that their tests need."""
+
+
 @pytest.mark.closing
 def test_every_raise_is_tested(matched: set[tuple[str, int]]) -> None:
     """Each ``raise`` in the sources was caught by a test that matched a filled-in value.
 
-    Runs after all other tests, when all of them were asked for. Those of the frontend of PyTorch
-    are tested where PyTorch is installed; its reasons for calls of PyTorch are no errors.
+    Runs after all other tests, when all of them were asked for. Those of files that need an
+    optional package are tested where it is installed. Reasons for calls of PyTorch are no errors.
     """
-    has_torch = importlib.util.find_spec("torch") is not None
+    absent = tuple(
+        path for path, package in OPTIONAL.items() if importlib.util.find_spec(package) is None
+    )
     missing = [
         str(statement)
         for path in raised.source_files()
         for statement in raised.raises(str(path))
         if (statement.file, statement.line) not in matched
-        and (has_torch or not statement.file.startswith("frontends/torch/"))
+        and not statement.file.startswith(absent)
         and not statement.text.startswith("UnsupportedNodeError")
     ]
 

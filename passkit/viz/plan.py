@@ -45,14 +45,15 @@ def plan(
     repeats: bool = True,
     sizes: Mapping[str, int] | None = None,
 ) -> Picture:
-    """Draw a graph with each group as a cluster, coloured by kind.
+    """Draw a planned graph with each group as a cluster, coloured by kind.
 
     Dark edges are values in memory, such as those between phases, labelled with their shape and
     bytes; grey ones stay inside a kernel. An operator that several parts of a kernel compute is
     drawn in each of them.
 
     Args:
-        graph: A planned graph, or any other; or an entry or entries as its outputs.
+        graph: A planned graph, such as `Executable.graph`; any other, or an entry or entries as
+            outputs, has no groups, and is drawn as it is.
         detail: Whether to draw the operators of a group, or a box for it. By default they are
             drawn up to 60 operators, unless drawing repeated ones once would save 16 boxes or more.
         profile: A profile of the plan, or seconds by names of nodes: a darker box takes more of

@@ -8,6 +8,7 @@ and size arguments of a launch.
 from __future__ import annotations
 
 import ctypes
+import os
 from contextlib import suppress
 from enum import IntEnum
 from functools import cache
@@ -106,6 +107,20 @@ def digest() -> str:
 _lock = RLock()
 _pending: list[tuple[WorkFolder, Compilation]] = []
 """The folder and the compiler of the unit that `prefetch` started, if it did."""
+
+
+def forget_pending() -> None:
+    """Leave a compilation that `prefetch` started to the process that started it; renew the lock.
+
+    A forked process cannot wait for the compiler, and has a lock that nobody in it releases.
+    """
+    global _lock
+    _lock = RLock()
+    _pending.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_pending)
 
 
 def prefetch() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ TRIVIAL = (
 
 @pytest.fixture
 def empty(fresh_cache: Path) -> Iterator[None]:
-    """An empty cache, in which no kernel is loaded; those of the test are forgotten after it."""
+    """An empty cache, in which no kernel is loaded or being compiled, before and after the test."""
     forget()
+    convolution_unit.forget_pending()
     yield
     forget()
+    convolution_unit.forget_pending()
 
 
 def replace_text(monkeypatch: pytest.MonkeyPatch, source: str) -> list[str]:
@@ -49,6 +52,23 @@ def test_the_unit_is_compiled_ahead(empty: None, monkeypatch: pytest.MonkeyPatch
     assert address and stats.compiled == before + 1
     convolution_unit.prefetch()
     assert started == ["convolution.cpp"] and convolution_unit.entry() == address
+
+
+def test_a_forked_process_compiles_for_itself(empty: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fork does not take what the compiler of its parent has written so far."""
+    started = replace_text(monkeypatch, TRIVIAL)
+    convolution_unit.prefetch()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        convolution_unit.prefetch()
+        os.write(writer, " ".join(started).encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader) as names:
+        assert names.read() == "convolution.cpp convolution.cpp"
+    assert os.waitpid(child, 0)[1] == 0
+    assert convolution_unit.entry() and started == ["convolution.cpp"]
 
 
 def test_errors_wait_for_the_first_convolution(
