@@ -377,7 +377,11 @@ def measure_speed(name: str, seconds: float) -> dict[str, Any]:
 
 
 def milliseconds(functions: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Return the median milliseconds of calls of some functions, in rounds that alternate."""
+    """Return the median milliseconds of calls of some functions, in rounds that alternate.
+
+    A round calls each function twice and times the second call. During the first one, OpenMP's
+    threads of the function before still spin for work, and caches hold the arrays of that one.
+    """
     times: dict[str, list[float]] = {name: [] for name in functions}
     for function in functions.values():
         function()
@@ -385,6 +389,7 @@ def milliseconds(functions: dict[str, Callable[[], Any]], seconds: float) -> dic
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(times["eager"]) < 7:
         for name, function in order:
+            function()
             begin = time.perf_counter()
             function()
             times[name].append(time.perf_counter() - begin)

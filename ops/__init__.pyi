@@ -5521,6 +5521,22 @@ def rotary_wave(
         sine: the sine instead of the cosine
     """
 
+def rotate(
+    x: OperandLike,
+    /,
+    shift: int,
+    axis: int,
+    *,
+    name: str = '',
+    control: Sequence[Node] = ...,
+) -> Entry:
+    r"""x rolled along one axis of a known extent by shift positions; elements that leave one end enter at the other
+
+    Args:
+        shift: number of positions (required)
+        axis: the axis (required)
+    """
+
 def rotate_half(
     x: OperandLike,
     /,

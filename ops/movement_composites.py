@@ -1,4 +1,4 @@
-"""Movement operators that expand to primitives: flips, rolls, repetitions, stacks and products.
+"""Movement operators that expand to primitives: flips, repetitions, stacks and products.
 
 They expand to `transpose`, `reshape`, `broadcast_to`, `concat` and `slice`, so that they fuse and
 have gradients. ``unstack``, ``array_split``, ``broadcast_arrays`` and ``meshgrid`` are functions
@@ -208,52 +208,7 @@ movement_composite(
 )
 
 
-# roll, tile, repeat.
-
-
-def _roll(node: Node, x: Entry) -> Entry:
-    """Expand roll, axis by axis, or along the row-major order if ``axis`` is None.
-
-    ``node`` has the parameters ``axis`` and ``shift``; one shift is for all axes. An axis that is
-    listed twice is rolled twice.
-
-    Raises:
-        ShapeError: If there is not a shift for each axis, a shift is no int, an axis is no int or
-            out of range, there are several shifts and no axis, or the rank is unknown.
-    """
-    shape, axis, shift = known_shape(x), node.params["axis"], node.params["shift"]
-    if axis is None:
-        if isinstance(shift, tuple):
-            raise ShapeError(f"{node.where} without an axis needs one shift, got {shift}")
-        flat = make("reshape", x, shape=(-1,) if numel(shape) != 0 else (0,))
-        return make("reshape", _roll_axis(node, flat, shift, 0), shape=shape)
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    shifts = shift if isinstance(shift, tuple) else (shift,) * len(axes)
-    if len(shifts) != len(axes):
-        raise ShapeError(f"{node.where} needs a shift for each axis of {axes}, got {shifts}")
-    for a, s in zip(axes, shifts, strict=True):
-        x = _roll_axis(node, x, s, normalize_axis(node, len(shape), a))
-    return x
-
-
-def _roll_axis(node: Node, x: Entry, shift: Any, axis: int) -> Entry:
-    """Return ``x`` rolled by ``shift`` along ``axis``: two slices, swapped.
-
-    A shift of a multiple of the length gives an ``identity``. A symbolic length must be at least
-    the shift, which a call checks.
-
-    Raises: ShapeError if the shift is no int (the error names ``node``), or the rank is unknown.
-    """
-    n = known_shape(x)[axis]
-    if isinstance(shift, bool) or not isinstance(shift, int):
-        raise ShapeError(f"{node.where} needs ints as shift, got {shift!r}")
-    # An unknown length is assumed to be at least the shift: the slices check it at the call.
-    cut: Extent = -shift if shift <= 0 else n - shift
-    if isinstance(n, int):
-        cut = -shift % n if n else 0
-    if cut == 0 or (isinstance(n, Size) and shift == 0):
-        return make("identity", x)
-    return make("concat", slice_axis(x, axis, cut, n - cut), slice_axis(x, axis, 0, cut), axis=axis)
+# tile, repeat.
 
 
 def _tile(node: Node, x: Entry) -> Entry:
@@ -338,14 +293,6 @@ def _repeat(node: Node, x: Entry) -> Entry:
     return make("gather", x, as_entry(indices), axis=axis)
 
 
-movement_composite(
-    "roll",
-    inputs=["x"],
-    expand=_roll,
-    doc="x rotated along axis by shift positions, by default in row-major order; elements that "
-    "leave one end enter at the other",
-    params={"shift": REQUIRED, "axis": None},
-)
 movement_composite(
     "tile",
     inputs=["x"],

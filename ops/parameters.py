@@ -215,6 +215,10 @@ SPECIFIC_PARAMETERS: Mapping[str, ParameterTable] = {
     "repeat take": {"axis": ("int | None", "the axis; None: all elements in row-major order")},
     "reshape": {"shape": ("ShapeLike", "the new shape; one length may be -1, which is filled in")},
     "roll": {"axis": (AXES, "the axes; None: all elements in row-major order")},
+    "rotate": {
+        "shift": (INT, "number of positions"),
+        "axis": (INT, "the axis"),
+    },
     "rot90": {"k": (INT, "number of quarter turns")},
     "rotary_embedding rotary_wave": {"offset": (INT, "position of the first element")},
     "scaled_dot_product_attention": {

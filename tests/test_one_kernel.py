@@ -141,3 +141,20 @@ def test_spellings_share_a_kernel() -> None:
     keys = {k.key for name in names for k in pk.compile(GRAPHS[name]).kernels}
 
     assert len(keys) == 1
+
+
+def test_shifted_windows_are_two_kernels(rng: Any) -> None:
+    """Rolls and windows of images with long rows join the kernels that read them."""
+    graph = pk.parse(
+        """x: f32[2, 14, 21, 64]
+        rolled = roll(x, shift=(-3, -3), axis=(1, 2))
+        grid = transpose(reshape(rolled, shape=(2, 2, 7, 3, 7, 64)), axes=(0, 1, 3, 2, 4, 5))
+        normed = layer_norm(reshape(grid, shape=(12, 49, 64)), scale=false, center=false)
+        back = transpose(reshape(normed, shape=(2, 2, 3, 7, 7, 64)), axes=(0, 1, 3, 2, 4, 5))
+        unrolled = roll(reshape(back, shape=(2, 14, 21, 64)), shift=(3, 3), axis=(1, 2))
+        return add(x, unrolled)"""
+    )
+    exe, feeds = pk.compile(graph), feeds_of(graph, rng)
+
+    agrees(graph, feeds, exe(feeds), 2e-6)
+    assert len(exe.kernels) == 2

@@ -11,6 +11,11 @@ from passkit.graph.node import Node, known_shape
 from passkit.space.reads import reads_of
 from passkit.values import dtype as dt
 
+LONG_ROW = 256
+"""The fewest bytes of consecutive elements for which their order among rows does not matter.
+
+These are four cache lines: a row costs one line that no prefetcher expected, and streams then."""
+
 
 def are_orderly(nodes: Iterable[Node]) -> bool:
     """Whether all read in the order in which they write: none turns values round or gathers them.
@@ -35,6 +40,14 @@ def _is_orderly(node: Node) -> bool:
         steps = [c for v in index if isinstance(c := found.get(v, 0), int) and c]
         if shape and shape[-1] != 1 and found.get(index[-1], 1) != 1:
             return False
-        if steps != sorted(steps, reverse=True):
+        if steps != sorted(steps, reverse=True) and not _has_long_rows(node):
             return False
     return True
+
+
+def _has_long_rows(node: Node) -> bool:
+    """Return whether the innermost axis of a node's output has at least `LONG_ROW` bytes."""
+    shape, dtype = known_shape(node.entries[0]), node.entries[0].dtype
+    if not shape or not isinstance(shape[-1], int) or dtype is None:
+        return False
+    return shape[-1] * dtype.nbytes >= LONG_ROW

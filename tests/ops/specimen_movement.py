@@ -103,7 +103,18 @@ moves(
         call((5, 33), shift=2, axis=1),
         call((3, 4), shift=-5),
         call((3, 4), shift=(1, -1), axis=(0, 1)),
+        call((4, 5, 17), shift=(-3, 12), axis=(0, 1)),
         call((0,), shift=3),
+    ],
+)
+moves(
+    "rotate",
+    np.roll,
+    [
+        call((5, 33), shift=2, axis=0),
+        call((2, 7, 3), shift=-9, axis=1),
+        call((5, 3), shift=10, axis=-1),
+        call((2, 0, 3), shift=1, axis=1),
     ],
 )
 moves(

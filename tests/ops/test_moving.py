@@ -154,6 +154,11 @@ SHAPE_ERRORS: list[tuple[Function, str]] = [
     (lambda x: ops.roll(x, (1, 2)), r"without an axis needs one shift, got \(1, 2\)"),
     (lambda x: ops.roll(x, (1, 2), axis=0), r"a shift for each axis of \(0,\), got \(1, 2\)"),
     (lambda x: ops.roll(x, 0.5, axis=0), "needs ints as shift, got 0.5"),
+    (
+        lambda x: ops.rotate(pk.var("u", (None, 3)), shift=1, axis=0),
+        r"known extent of axis 0, got \(u\.0, 3\); roll takes others",
+    ),
+    (lambda x: ops.rotate(x, shift=0.5, axis=0), "needs an int as shift, got 0.5"),
     (lambda x: ops.tile(x, (2, -1)), r"needs repetitions >= 0, got \(2, -1\)"),
     (lambda x: ops.repeat(x, -1), "needs ints >= 0 as repeats, got -1"),
     (lambda x: ops.repeat(x, (1, 2), axis=1), "each of the 3 elements of axis 1, got 2"),

@@ -13,8 +13,13 @@ from passkit.space.orderly import are_orderly
 o = pk.ops
 
 
+def rows(x: Entry, length: int) -> Entry:
+    """Return a (2, 3, length) array of the first elements of ``x``."""
+    return o.broadcast_to(o.reshape(x[:1, :1], shape=(1, 1, 1)), shape=(2, 3, length))
+
+
 @pytest.mark.parametrize(
-    "made, wanted",
+    "apply, is_orderly",
     [
         (o.exp, True),
         (lambda x: o.reduce_sum(x, axis=0), True),
@@ -25,13 +30,16 @@ o = pk.ops
         (lambda x: o.expand_dims(x[:, 1], axis=1), True),
         (o.transpose, False),
         (lambda x: o.transpose(o.reshape(x, shape=(2, 3, 4)), axes=(1, 0, 2)), False),
+        (lambda x: o.transpose(rows(x, 63), axes=(1, 0, 2)), False),
+        (lambda x: o.transpose(rows(x, 64), axes=(1, 0, 2)), True),
+        (lambda x: o.transpose(rows(x, 64), axes=(0, 2, 1)), False),
         (lambda x: x[:, ::2], False),
         (lambda x: o.gather(x, pk.var("i", (6,), "int64")), False),
     ],
 )
-def test_orderly(made: Callable[[Entry], Entry], wanted: bool) -> None:
-    """Pieces and rows are read as they lie; what is turned, strided or gathered is not."""
-    graph = pk.ApplyPasses(pk.Graph([made(pk.var("x", (6, 4)))]), "Complete")
+def test_orderly(apply: Callable[[Entry], Entry], is_orderly: bool) -> None:
+    """Pieces and long rows are read in order; transposed, strided and gathered values are not."""
+    graph = pk.ApplyPasses(pk.Graph([apply(pk.var("x", (6, 4)))]), "Complete")
     nodes = [n for n in graph.nodes if not n.is_variable]
 
-    assert are_orderly(nodes) is wanted
+    assert are_orderly(nodes) is is_orderly
