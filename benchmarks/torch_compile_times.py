@@ -63,8 +63,8 @@ def measure(name: str, backend: str, saved: str) -> dict[str, Any]:
         begin = time.perf_counter()
         if backend == "load":
             with open(saved, "rb") as file:
-                loaded = torch.compiler.load_compiled_function(file, external_data={"model": model})
-            result = torch_models.tensors(loaded(*inputs))[0]
+                loaded = torch.compiler.load_compiled_function(file)
+            result = torch_models.tensors(loaded(model, *inputs))[0]
         else:
             compiled = torch.compile(model, backend=functions[backend])
             result = torch_models.tensors(compiled(*inputs))[0]
@@ -80,9 +80,14 @@ def save(model: Any, inputs: tuple[Any, ...], saved: str) -> None:
 
     from passkit.frontends.torch import passkit_backend
 
-    forward = torch.compile(model.forward, backend=passkit_backend, fullgraph=True)
-    ahead = forward.aot_compile((inputs, {}))
-    ahead.save_compiled_function(saved, external_data={"model": model})
+    compiled = torch.compile(call, backend=passkit_backend, fullgraph=True)
+    ahead = compiled.aot_compile(((model, *inputs), {}))
+    ahead.save_compiled_function(saved)
+
+
+def call(model: Any, *inputs: Any) -> Any:
+    """Return what a model returns: a function of it can be saved for modules of all classes."""
+    return model(*inputs)
 
 
 def in_process(name: str, backend: str, folder: str) -> float | None:

@@ -76,6 +76,55 @@ error = max(float((actual - expected).abs().max()), float((actual_grad - w.grad)
 print(json.dumps(shown(records) | {"error": error}))
 """
 
+MODULES = """
+import copy
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x)))
+def call(model, x):
+    return model(x)
+def cases():
+    for n, model in enumerate((Block(), torch.nn.Sequential(*Block().children()))):
+        for mode in (False, True):
+            yield f"{sys.argv[1]}/{n}.{mode}", model.train(mode)
+x = torch.randn(2, 3, 8, 8)
+"""
+SAVE_MODULES = """
+with recording() as records:
+    for path, model in cases():
+        torch._dynamo.reset()
+        fast = torch.compile(call, backend=passkit_backend, fullgraph=True)
+        fast.aot_compile(((model, x), {})).save_compiled_function(path)
+print(json.dumps(shown(records)))
+"""
+LOAD_MODULES = """
+errors, refusals = [], []
+with recording() as records:
+    for path, model in cases():
+        with open(path, "rb") as file:
+            loaded = torch.compiler.load_compiled_function(file)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(torch.randn_like(parameter))
+        equivalent = copy.deepcopy(model)
+        actual, expected = loaded(model, x), equivalent(x)
+        actual.square().sum().backward()
+        expected.square().sum().backward()
+        pairs = [(actual, expected), *zip(model.buffers(), equivalent.buffers(), strict=True)]
+        for one, other in zip(model.parameters(), equivalent.parameters(), strict=True):
+            pairs.append((one.grad, other.grad))
+            one.grad = None
+        errors += [float((a - b).abs().max() / (1 + b.abs().max())) for a, b in pairs]
+        try:
+            loaded(model.train(not model.training), x)
+        except RuntimeError as refusal:
+            refusals.append(str(refusal))
+print(json.dumps(shown(records) | {"error": max(errors), "refusals": refusals}))
+"""
+
 
 def in_process(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
     """Run a script in another process with caches in a folder; return what it prints."""
@@ -118,6 +167,24 @@ def test_saved_functions_are_loaded_in_another_process(tmp_path: Path) -> None:
     assert loaded["graphs"] == 2
     assert not loaded["planned"] and loaded["compiled"] == 0
     assert loaded["error"] < 1e-6
+
+
+@pytest.mark.slow
+def test_saved_functions_take_modules(tmp_path: Path) -> None:
+    """A module is an argument: parameters and buffers are those of the module of the call.
+
+    This is so for a class of the program and for one of PyTorch's, whether the module is in
+    training or not. In its other mode, a call is an error.
+    """
+    saved = in_process(tmp_path, MODULES + SAVE_MODULES, str(tmp_path))
+    loaded = in_process(tmp_path, MODULES + LOAD_MODULES, str(tmp_path))
+    assert saved["compiled"] > 0
+    assert (saved["graphs"], loaded["graphs"]) == (8, 8)
+    assert not loaded["planned"] and loaded["compiled"] == 0
+    assert loaded["error"] < 1e-5
+    expected = [".training == False", ".training == True"] * 2
+    for refusal, guard in zip(loaded["refusals"], expected, strict=True):
+        assert guard in refusal
 
 
 def ahead_of_time(function: Any, *args: Any, **options: Any) -> Any:
