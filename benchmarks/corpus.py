@@ -127,25 +127,29 @@ def _import(tree: Path) -> Any:
     return pk
 
 
-def _records_of(tree: Path, folder: Path, names: Sequence[str]) -> list[tuple[str, str, Any]]:
+def _records_of(
+    tree: Path, folder: Path, targets: Sequence[str], names: Sequence[str]
+) -> list[tuple[str, str, Any]]:
     """Return the records of some graphs of a folder, each with its name and target."""
     pk = _import(tree)
     together = json.loads((folder / "together.json").read_text())
     results = []
     for name in names:
         graph = pk.from_json((folder / "graphs" / f"{name}.json").read_text())
-        for target in TARGETS:
+        for target in targets:
             results.append((name, target, planned_records(pk, graph, target, together.get(name))))
     return results
 
 
-def records(tree: Path, folder: Path, jobs: int) -> dict[str, dict[str, Any]]:
+def records(
+    tree: Path, folder: Path, jobs: int, targets: Sequence[str]
+) -> dict[str, dict[str, Any]]:
     """Return the records of all graphs of a folder by target and name; processes share the work."""
     names = sorted(p.stem for p in (folder / "graphs").glob("*.json"))
-    by_target: dict[str, dict[str, Any]] = {target: {} for target in TARGETS}
+    by_target: dict[str, dict[str, Any]] = {target: {} for target in targets}
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         parts = [names[k : k + BATCH] for k in range(0, len(names), BATCH)]
-        for part in pool.map(partial(_records_of, tree, folder), parts):
+        for part in pool.map(partial(_records_of, tree, folder, targets), parts):
             for name, target, record in part:
                 by_target[target][name] = record
     return by_target
@@ -269,11 +273,11 @@ def cuda_code(kernel: KernelRecord) -> object:
     ]
 
 
-def compare(tree: Path, folder: Path, jobs: int, same_code: bool) -> int:
+def compare(tree: Path, folder: Path, jobs: int, targets: Sequence[str], same_code: bool) -> int:
     """Print the report of each target. Return 1 unless all are as equal as is asked for."""
-    after = records(tree, folder, jobs)
+    after = records(tree, folder, jobs, targets)
     all_equal = True
-    for target in TARGETS:
+    for target in targets:
         before = json.loads((folder / f"{target}.json").read_text())
         lines, is_equal = compared(target, before, after[target], same_code)
         print(*lines, sep="\n")
@@ -287,18 +291,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("command", choices=("record", "compare", "print"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="graphs whose name contains this")
+    parser.add_argument("--targets", default=",".join(TARGETS), help="the targets to plan for")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--same-code", action="store_true", help="compile changed texts")
     parser.add_argument("--tree", type=Path, default=HERE.parent, help="the checkout that plans")
     options = parser.parse_args(arguments)
     os.environ.setdefault("PYTHONHASHSEED", "0")
-    tree = options.tree.resolve()
+    tree, targets = options.tree.resolve(), options.targets.split(",")
     pk = _import(tree)
     if options.command == "compare":
-        return compare(tree, options.folder, options.jobs, options.same_code)
+        return compare(tree, options.folder, options.jobs, targets, options.same_code)
     if options.command == "record":
         print(f"{write_graphs(pk, options.folder, options.only)} graphs")
-    write_records(options.folder, records(tree, options.folder, options.jobs))
+    write_records(options.folder, records(tree, options.folder, options.jobs, targets))
     return 0
 
 

@@ -28,7 +28,7 @@ import cubins  # noqa: E402  (after the path)
 import sass  # noqa: E402  (after the path)
 from attrs import frozen  # noqa: E402  (after the path)
 
-from passkit.dialects.reciprocal import reciprocal  # noqa: E402  (after the path)
+from passkit.ir.reciprocal import reciprocal  # noqa: E402  (after the path)
 
 TABLE = cubins.ROOT / "benchmarks" / "results" / "cuda-functions.txt"
 CHECKER = cubins.ROOT / "tests" / "dialects" / "device_math_checker.cpp"

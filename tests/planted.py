@@ -9,10 +9,10 @@ import pytest
 from attrs import evolve
 
 from passkit.ast import Binary, Load, size_of
-from passkit.dialects.lanes import Lanes
 from passkit.lowering import packed
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
+from passkit.transforms.vector_stages import VectorValues
 from passkit.values.dtype import int64
 
 Method = Callable[..., object]
@@ -39,7 +39,7 @@ def _serial_from_one(right: Method, self: object) -> object:
     return [evolve(x, start=size_of(1)) for x in right(self)]  # type: ignore
 
 
-@_plant(Lanes, "_load")
+@_plant(VectorValues, "_load")
 def _next_element(right: Method, self: object, x: Load) -> object:
     one = size_of(1)
     later = Binary("+", x.index, one, int64) if x.buffer.startswith("x") else x.index

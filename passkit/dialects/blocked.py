@@ -9,8 +9,8 @@ from attrs import evolve
 from passkit.ast import Binary, Expr, Load, Var, size_of
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.walk import variables, walk
-from passkit.dialects.strides import Stride, moves_with, stride_of
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
+from passkit.ir.strides import Stride, moves_with, stride_of
 
 if TYPE_CHECKING:
     from passkit.dialects.lane_loop import LaneLoop

@@ -12,8 +12,8 @@ from passkit.ast.index import normal
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.walk import children, variables
 from passkit.dialects.base import BundleTemplates
-from passkit.dialects.strides import stride_of
 from passkit.dialects.totals import memory_of, replaced
+from passkit.ir.strides import stride_of
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 

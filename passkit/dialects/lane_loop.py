@@ -13,8 +13,7 @@ from passkit.ast.tidy import map_statement
 from passkit.ast.walk import walk
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import bundles_of
-from passkit.dialects.interleaved import interleaved
-from passkit.dialects.lanes import LANES, MASK, NUMBERED, Lanes, turns, varying
+from passkit.dialects.lanes import MASK, NUMBERED, Lanes, turns
 from passkit.dialects.pairs import Pairs
 from passkit.dialects.quotients import is_quotient, proofs_of
 from passkit.dialects.rows import Rows
@@ -22,6 +21,9 @@ from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
 from passkit.dialects.turned import named
 from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
+from passkit.ir.vector import VECTOR_WIDTH
+from passkit.transforms.row_loads import row_loads
+from passkit.transforms.vector_shape import vector_variables
 from passkit.values import dtype as dt
 
 
@@ -44,7 +46,7 @@ class LaneLoop:
         self.template, self.width = turns(stage, loop, body.dialect)
         if body.dialect.vectors is None:
             self.template = body.lane
-        self.varying = varying(stage, loop.var, body.aliased)
+        self.varying = vector_variables(stage, loop.var, body.aliased)
         self.lanes: Lanes | None = None
         if v := self.dialect.vectors:
             divided = body.num_divisors
@@ -105,17 +107,22 @@ class LaneLoop:
 
     def _interleaved(self, statements: Sequence[Statement]) -> Sequence[Statement]:
         """Load rows of a few elements as columns; the statements that read them from there."""
-        if self.lanes is None:
+        lanes = self.lanes
+        if lanes is None or not lanes.vectors.columns or lanes.fixed or lanes.pairs is not None:
             return statements
         kinds = (Store, Fold, Running)
-        written = {s.buffer for s in self.stage.body if isinstance(s, kinds) and s.buffer}
-        columns: dict[Load, Var] = {}
-        for group in interleaved(statements, self.lanes, written | self.body.aliased):
-            self.body.line(group.line(self.lanes))
-            columns |= group.named(self.lanes)
+        excluded = {s.buffer for s in self.stage.body if isinstance(s, kinds) and s.buffer}
+        excluded |= {*self.body.aliased, *self.scalars.registers}
+        v, columns = lanes.vectors, dict[Load, Var]()
+        for row in row_loads(statements, lanes.step, excluded):
+            first = row.statement()
+            at = self.scalars.address(first.buffer, first.index)
+            self.body.line(v.columns.format(name=row.name, count=row.count, at=at, mask=MASK))
+            for load, k in row.offsets.items():
+                columns[load] = Var(v.column.format(name=row.name, k=k), load.dtype)
         if not columns:
             return statements
-        self.lanes = evolve(self.lanes, varying=self.lanes.varying | set(columns.values()))
+        self.lanes = evolve(lanes, varying=lanes.varying | set(columns.values()))
         return [map_statement(s, lambda x: named(x, columns)) for s in statements]
 
     def open_block(self, statements: Iterable[Statement]) -> None:
@@ -123,7 +130,7 @@ class LaneLoop:
         v, statements = self.dialect.vectors, list(statements)
         assert v is not None
         aligned = any(isinstance(s, Store) and s.stream for s in statements)
-        self.template, self.width = v.aligned_loop if aligned else v.loop, LANES
+        self.template, self.width = v.aligned_loop if aligned else v.loop, VECTOR_WIDTH
         assert self.lanes is not None
         self.lanes = evolve(self.lanes, fixed=False)
         self.open(statements)

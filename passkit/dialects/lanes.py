@@ -6,16 +6,12 @@ index: a vector begins at that of its first lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 import numpy as np
 from attrs import evolve, frozen
 
 from passkit.ast import (
-    FUNCTIONS,
-    VARIANTS,
-    WORDS,
     Binary,
     Call,
     Cast,
@@ -27,9 +23,8 @@ from passkit.ast import (
     Var,
     const,
 )
-from passkit.ast.expr import rounding
-from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
-from passkit.ast.walk import children, variables, walk
+from passkit.ast.stage import Loop, Stage
+from passkit.ast.walk import variables, walk
 from passkit.dialects.base import Dialect, Vectors
 from passkit.dialects.expressions import (
     ATOM,
@@ -42,26 +37,15 @@ from passkit.dialects.expressions import (
     literal,
     operator,
 )
-from passkit.dialects.reciprocal import reciprocal
-from passkit.dialects.strides import Stride, stride_of
+from passkit.ir.reciprocal import reciprocal
+from passkit.ir.strides import Stride, stride_of
+from passkit.ir.vector import VECTOR_WIDTH
+from passkit.transforms.vector_shape import loads_from, loop_shape
 from passkit.values import dtype as dt
 
 if TYPE_CHECKING:
     from passkit.dialects.pairs import Pairs
 
-QUICK = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
-SLOW = frozenset([*FUNCTIONS, *VARIANTS, *WORDS]) - QUICK
-"""Functions that take longer than folding does."""
-LANES, SHORT = 16, 128
-"""Lanes of a vector, and the longest row that is printed without a loop."""
-PACK = 64
-"""Lanes of a pack."""
-BUSY = 8
-"""Operators for each element from which on a fold does not wait for its total of the turn before.
-
-Packs would only take registers from them: 3,000 points' squared distances, a quotient of each and
-their sum take a tenth longer in packs, with AVX2.
-"""
 MASK = "m"
 """The lanes in which a turn of the loop is active."""
 NUMBERED = "m, k"
@@ -69,68 +53,18 @@ NUMBERED = "m, k"
 
 
 def turns(stage: Stage, lane: Loop, dialect: Dialect) -> tuple[str, int]:
-    """How a stage takes its lanes: what opens the loop, and the lanes of one turn.
-
-    A row that is short and known needs no loop. Packs, where a fold or a long formula would else
-    wait for itself, where rows are read side by side, four cache lines of each, and where all lanes
-    are divided by one number: some by the divider, others meanwhile by multiplications. What is
-    streamed begins with the lanes up to a cache line.
-    """
+    """Return the template that opens the inner loop of a stage, and the points of an iteration."""
     v = dialect.vectors
     if v is None:
-        return dialect.lane, LANES
-    if lane.down:
-        return v.down_loop, LANES
-    if v.fixed and isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT:
-        return v.fixed, LANES
-    values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
-    found = [x for value in values for x in computed(value)]
-    slow = sum(isinstance(x, Call) and x.name in SLOW for x in found)
-    busy = sum(isinstance(x, (Binary, Call, Select, Unary)) for x in found) >= BUSY
-    folds = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
-    wide = any(x.dtype.nbytes > 4 for x in found)
-    rounded = sum(rounding(x) is not None for x in found)
-    different = varying(stage, lane.var)
-    divides = any(_divides(x, different) for x in found)
-    long = slow > 1 or rounded > 1 or (((folds and not busy) or divides) and not slow)
-    width = PACK if long and not wide else LANES
-    # Folds and scans take whole vectors from the first lane on: their bits know no addresses.
-    alone = not any(isinstance(s, (Fold, Running)) for s in stage.body)
-    if alone and any(isinstance(s, Store) and s.stream for s in stage.body):
-        return v.aligned_loop, width
-    if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
-        width = LANES  # in a pack a step would wait for the one before
-    return v.loop if width == LANES else v.pack_loop, width
-
-
-def _divides(x: Expr, different: frozenset[Var]) -> bool:
-    """Whether floats of all lanes are divided by one number, not known before the kernel runs."""
-    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
-        return False
-    return not isinstance(x.b, Const) and different.isdisjoint(variables(x.b))
-
-
-def computed(x: Expr) -> Iterator[Expr]:
-    """The values that an expression computes; an index is none of them."""
-    yield x
-    if not isinstance(x, Load):
-        for child in children(x):
-            yield from computed(child)
-
-
-def varying(stage: Stage, lane: Var, aliased: Set[str] = frozenset()) -> frozenset[Var]:
-    """The variables that differ from lane to lane: the loop's, and locals made of such.
-
-    Also what comes from ``aliased`` buffers: only the lane that stores an element loads it.
-    """
-    found = {lane}
-    for s in stage.body:
-        if isinstance(s, Running) or (
-            isinstance(s, Let)
-            and (not found.isdisjoint(variables(s.value)) or _loads(s.value, aliased))
-        ):
-            found.add(s.var)
-    return frozenset(found)
+        return dialect.lane, VECTOR_WIDTH
+    shape = loop_shape(stage, lane, bool(v.fixed))
+    if shape.is_reversed:
+        return v.down_loop, shape.width
+    if shape.is_unrolled:
+        return v.fixed, shape.width
+    if shape.is_aligned:
+        return v.aligned_loop, shape.width
+    return v.loop if shape.width == VECTOR_WIDTH else v.pack_loop, shape.width
 
 
 @frozen
@@ -250,7 +184,7 @@ class Lanes:
             return f"{name}({self.splat(x.a)}, {self.splat(x.b)})", ATOM
         op, level, right = operator(x)
         shared = op == "/" and x.dtype.is_float and self._is_shared(x.b)
-        if shared and not _is_power_of_two(x.b) and not (self.mask != MASK and _loads(x.b)):
+        if shared and not _is_power_of_two(x.b) and not (self.mask != MASK and loads_from(x.b)):
             return f"{self.expr(x.a, level)} / {self._divisor(x.b, right)}", level
         if x.a.dtype is dt.bool_:  # masks do not mix with scalars
             sides = (x.a, level), (x.b, right)
@@ -303,12 +237,6 @@ class Lanes:
             high, low = (literal(const(x, b.dtype), self.scalars.dialect) for x in pair)
         kind, value = self.scalars.dialect.type_of(b.dtype), self.scalars.expr(b)
         return template.format(type=kind, name=name, value=value, high=high, low=low)
-
-
-def _loads(x: Expr, buffers: Set[str] | None = None) -> bool:
-    """Whether a value is loaded, from some buffers if they are named."""
-    loads = (part for part in walk(x) if isinstance(part, Load))
-    return any(buffers is None or part.buffer in buffers for part in loads)
 
 
 def _is_power_of_two(x: Expr) -> bool:

@@ -14,10 +14,10 @@ from passkit.ast import Const, Expr, Load, Var, const
 from passkit.ast.stage import Fold, Let, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import variables
 from passkit.dialects.base import PairTemplates
-from passkit.dialects.lanes import computed, varying
 from passkit.dialects.rows import Rows
-from passkit.dialects.strides import Stride, stride_of
+from passkit.ir.strides import Stride, stride_of
 from passkit.space.tiling import in_bundles, in_pairs
+from passkit.transforms.vector_shape import computed_parts, vector_variables
 from passkit.values import dtype as dt
 
 
@@ -114,19 +114,19 @@ class Pairs:
         places = {loop.var for loop in self.stage.loops}
         return all(
             self._loads_evenly(part) if isinstance(part, Load) else part not in places
-            for part in computed(x)
+            for part in computed_parts(x)
         )
 
     def _loads_evenly(self, x: Load) -> bool:
         """Whether a load can be one of both rows; halves of two are joined from 4 bytes on."""
-        varies = _meets(varying(self.stage, self.stage.loops[1].var))
+        varies = _meets(vector_variables(self.stage, self.stage.loops[1].var))
         whole = x.dtype.nbytes >= 4 or not varies(x.index) or self.stride(x.index) == self.length
         return whole and self._lies_evenly(x.index)
 
     def _lies_evenly(self, index: Expr) -> bool:
         """Whether an index goes on by one from lane to lane; or is the same for both rows."""
         lane = self.stage.loops[1].var
-        varies = _meets(varying(self.stage, lane))
+        varies = _meets(vector_variables(self.stage, lane))
         if not varies(index):
             return self.stride(index) == 0
         return stride_of(index, lane, varies) == 1 and self.stride(index) is not None
@@ -140,7 +140,7 @@ def pairs_of(stage: Stage, rows: Rows, templates: PairTemplates) -> Pairs | None
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
     if lane.down or lane.start != const(0, dt.int64) or not in_pairs(length):
         return None
-    different = varying(stage, lane.var)
+    different = vector_variables(stage, lane.var)
     moving, values = {row.var}, list[Let]()
     for s in stage.body:
         if isinstance(s, Let) and s.var not in different and _meets(moving)(s.value):
@@ -161,7 +161,7 @@ def bundle_of(stage: Stage, rows: Rows, templates: PairTemplates) -> Pairs | Non
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
     if lane.down or lane.start != const(0, dt.int64) or not in_bundles(length):
         return None
-    different = varying(stage, lane.var)
+    different = vector_variables(stage, lane.var)
     own = [s.value for s in stage.body if isinstance(s, Let) and s.var not in different]
     if any(row.var in variables(x) for x in [*own, *(s.value for s in stage.before)]):
         return None

@@ -20,7 +20,6 @@ from passkit.dialects.body import Body
 from passkit.dialects.bundled import Tie
 from passkit.dialects.columns import columns_of
 from passkit.dialects.expressions import Scalars
-from passkit.dialects.lanes import LANES
 from passkit.dialects.lost_nans import VARIANT, with_lost_nans
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
@@ -29,6 +28,7 @@ from passkit.dialects.separate import is_packed, separated
 from passkit.dialects.stages import print_bundles, print_stage
 from passkit.dialects.ties import ties_of
 from passkit.errors import CodeGenError
+from passkit.ir.vector import VECTOR_WIDTH
 from passkit.sharing.shared import ALIGN
 from passkit.values.dtype import int64
 
@@ -269,7 +269,7 @@ class _Printer:
             raise CodeGenError(
                 f"dialect {self.dialect.name} keeps no row in registers; plan for its own target"
             )
-        kind, count = self.dialect.type_of(b.dtype), -(-b.extent // LANES)
+        kind, count = self.dialect.type_of(b.dtype), -(-b.extent // VECTOR_WIDTH)
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
 
 

@@ -16,7 +16,7 @@ from passkit.ast import Binary, Call, Const, Expr, Load, Select, Unary, Var
 from passkit.ast.stage import Fold, Let, Prefetch, Running, Statement, Store
 from passkit.ast.walk import children, walk
 from passkit.dialects.base import QuotientTemplates
-from passkit.dialects.reciprocal import reciprocal
+from passkit.ir.reciprocal import reciprocal
 from passkit.lowering.signs import Signs
 from passkit.values import dtype as dt
 

@@ -14,7 +14,7 @@ from passkit.ast import Binary, Const, Expr, Load
 from passkit.ast.stage import Fold, Let, Loop, Statement, Store
 from passkit.dialects.base import RowTemplates
 from passkit.dialects.expressions import Scalars
-from passkit.dialects.lanes import LANES
+from passkit.ir.vector import VECTOR_WIDTH
 from passkit.values import dtype as dt
 
 
@@ -48,7 +48,7 @@ class Rows:
         extent = self.scalars.scratch.get(buffer)
         if index != self._index or not isinstance(extent, int):
             return None
-        return -(-extent // LANES) * LANES
+        return -(-extent // VECTOR_WIDTH) * VECTOR_WIDTH
 
     def total_of(self, f: Fold, after: tuple[Store, ...]) -> Store | None:
         """The store of what ``f`` folds to at the row's own place."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.ast import Const, Load, Var, where
+from passkit.ast import Load, Var, where
 from passkit.ast.renaming import names_in
 from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Part, Running, Stage
 from passkit.ast.walk import walk
 from passkit.dialects.blocked import may_block, print_blocked
 from passkit.dialects.body import Body
-from passkit.dialects.cuts import cut_stage
 from passkit.dialects.dots import print_dot
 from passkit.dialects.folded_lanes import folds_inside, print_folded
 from passkit.dialects.lane_loop import LaneLoop
-from passkit.dialects.lanes import SHORT, varying
 from passkit.dialects.pairs import Pairs, bundle_of, pairs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.turned import print_turned, turned_loads, turned_stores
 from passkit.dialects.turned_rows import print_turned_rows, wide_steps
+from passkit.dialects.vector_printer import VectorPrinter
+from passkit.transforms.partition_loops import partition_stage
+from passkit.transforms.vector_shape import is_short, vector_variables
+from passkit.transforms.vector_stages import StageVectorizer, has_vector_form
 
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:
@@ -27,6 +29,9 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
         body.wait()
     if isinstance(stage, Dot):
         print_dot(stage, body)
+        return
+    if body.dialect.vectors is not None and has_vector_form(stage, body.scalars.registers):
+        _print_vector_form(stage, body)
         return
     body.scalars.positions.update(x.var.name for x in stage.loops)
     loops = [x for x in stage.loops if x.level is Level.WARP]
@@ -41,6 +46,16 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
             body.loop(body.dialect.thread if by_row else body.dialect.warp, x)
     _print_body(stage, loops, front, body, rows, pairs)
     body.by_row = by_row
+
+
+def _print_vector_form(stage: Stage, body: Body) -> None:
+    """Print a stage by its statements in vector form."""
+    vectors = body.dialect.vectors
+    assert vectors is not None
+    body.scalars.positions.update(x.var.name for x in stage.loops)
+    vectorizer = StageVectorizer(body.num_divisors, bool(vectors.fixed), bool(vectors.columns))
+    VectorPrinter(body).print(vectorizer.statements(stage))
+    body.num_divisors = vectorizer.num_divisors
 
 
 def print_bundles(part: Part, body: Body) -> bool:
@@ -84,8 +99,8 @@ def _print_body(
         for _ in loops:
             body.close()
         return
-    if body.dialect.vectors is not None and len(stage.loops) == 1 and not _is_fixed(lane):
-        cuts, pieces = cut_stage(stage, lane.var.name)
+    if body.dialect.vectors is not None and len(stage.loops) == 1 and not is_short(lane):
+        cuts, pieces = partition_stage(stage, lane.var.name)
         if cuts:
             for let in cuts:
                 body.let(let)
@@ -111,7 +126,7 @@ def _print_piece(stage: Stage, body: Body) -> None:
     What that loads is only there if the piece has lanes.
     """
     lane = next(x for x in stage.loops if x.level is Level.CTA)
-    different = varying(stage, lane.var)
+    different = vector_variables(stage, lane.var)
     shared = [s.value for s in stage.body if isinstance(s, Let) and s.var not in different]
     scoped = bool(shared)
     if any(isinstance(x, Load) for value in shared for x in walk(value)):
@@ -122,11 +137,6 @@ def _print_piece(stage: Stage, body: Body) -> None:
     _print_lanes(stage, LaneLoop(stage, lane, body, None), body)
     if scoped:
         body.close()
-
-
-def _is_fixed(lane: Loop) -> bool:
-    """Whether the lanes are a row so short that it is printed without a loop."""
-    return isinstance(lane.stop, Const) and int(lane.stop.value) <= SHORT
 
 
 def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from attrs import evolve
@@ -11,10 +11,11 @@ from passkit.ast import Const, Expr, Load, Select, Var, const
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Loop, Statement, Store
 from passkit.ast.tidy import expressions, map_statement, replace_children
-from passkit.ast.walk import children, variables
-from passkit.dialects.strides import Stride, moves_with, stride_of
+from passkit.ast.walk import variables
 from passkit.dialects.totals import replaced
+from passkit.ir.strides import Stride, moves_with, stride_of
 from passkit.space.turning import BLOCK, FEW
+from passkit.transforms.row_loads import certain_loads
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 
@@ -68,15 +69,6 @@ def turned_stores(loop: LaneLoop, serial: Loop) -> list[Store]:
         and stride_of(s.index, serial.var, moves_with(serial.var)) == 1
         and loop.lanes.step(s.index) == length > 1
     ]
-
-
-def certain_loads(x: Expr) -> Iterator[Load]:
-    """The loads of an expression outside the arms of selects."""
-    if isinstance(x, Load):
-        yield x
-        return
-    for child in (x.condition,) if isinstance(x, Select) else children(x):
-        yield from certain_loads(child)
 
 
 def _length(serial: Loop) -> int | None:

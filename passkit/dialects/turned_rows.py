@@ -20,7 +20,7 @@ from passkit.dialects.turned import Block, named, rows_ahead
 from passkit.space.turning import BLOCK, POINTS, WIDTHS
 
 if TYPE_CHECKING:
-    from passkit.dialects.strides import Stride
+    from passkit.ir.strides import Stride
 
 NBYTES, MANY = 65536, 4
 """The most bytes of such blocks, what a second cache has room for, and how many there may be.

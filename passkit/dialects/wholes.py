@@ -25,8 +25,8 @@ from passkit.dialects.expressions import (
     enclosed,
     operator,
 )
-from passkit.dialects.lanes import SLOW, computed
 from passkit.dialects.totals import partial_of, replaced
+from passkit.transforms.vector_shape import SLOW_FUNCTIONS, computed_parts
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 
@@ -47,7 +47,7 @@ def whole_count(
         return 0
     sizes = [b.dtype.nbytes for b in found]
     for s in spoken.statements:
-        parts = (x for e in _values(s) for x in computed(e))
+        parts = (x for e in _values(s) for x in computed_parts(e))
         sizes += [x.dtype.nbytes for x in parts if spoken.varies(x)]
     count = min(templates.nbytes // max(sizes), WIDEST)
     few = False
@@ -63,7 +63,11 @@ def pays(statements: Iterable[Statement]) -> bool:
     """
     return any(
         isinstance(s, Fold)
-        or any(isinstance(x, Call) and x.name in SLOW for e in _values(s) for x in computed(e))
+        or any(
+            isinstance(x, Call) and x.name in SLOW_FUNCTIONS
+            for e in _values(s)
+            for x in computed_parts(e)
+        )
         for s in statements
     )
 

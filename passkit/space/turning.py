@@ -10,6 +10,7 @@ from __future__ import annotations
 from passkit.ast import Var
 from passkit.ast.index import Sum
 from passkit.ast.walk import variables
+from passkit.ir.vector import MAX_COLUMNS
 from passkit.space.layout import Layout
 from passkit.space.space import Axis
 from passkit.values.size import Extent
@@ -18,7 +19,7 @@ BLOCK = 16
 """Lanes, and turns of the other axis, of a block."""
 POINTS, WIDTHS = 16384, (BLOCK, 64, 256)
 """The points of a tile of blocks, and how many lanes it may have."""
-FEW = 8
+FEW = MAX_COLUMNS
 """The most elements of a last axis that lanes do not run along."""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from passkit.dialects.reciprocal import reciprocal
+from passkit.ir.reciprocal import reciprocal
 
 HERE = Path(__file__).parent
 PRELUDE = HERE.parents[1] / "passkit" / "dialects"

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.dialects.reciprocal import reciprocal
+from passkit.ir.reciprocal import reciprocal
 from tests.libraries import QUICK, libraries
 
 PRELUDE = Path(__file__).parents[2] / "passkit" / "dialects"

@@ -14,33 +14,34 @@ Stride = Extent | Expr
 
 
 def stride_of(index: Expr, var: Var, varies: Callable[[Expr], bool]) -> Stride | None:
-    """How far ``index`` moves when ``var`` grows by one; None when unevenly.
+    """Return how far ``index`` moves when ``var`` grows by one; None if it moves unevenly.
 
-    ``varies`` tells what else may not be in it. A stride that arguments say is an expression.
+    ``varies`` returns whether an expression changes with the loop, so that it can be no part of a
+    stride. A stride that depends on arguments of the kernel is an expression.
     """
     total = normal(index, {})
-    found: list[Expr] = []
+    factors: list[Expr] = []
     for atom, c in total.terms:
         if atom != var and varies(atom):
             factor = _factor(atom, var, varies)
             if factor is None or not isinstance(c, int):
                 return None
-            found.append(factor if c == 1 else const(c, dt.int64) * factor)
-    known = total.coefficient(var)
-    if not found:
-        return known
-    if known != 0:
-        if not isinstance(known, int):
+            factors.append(factor if c == 1 else const(c, dt.int64) * factor)
+    coefficient = total.coefficient(var)
+    if not factors:
+        return coefficient
+    if coefficient != 0:
+        if not isinstance(coefficient, int):
             return None
-        found.append(const(known, dt.int64))
-    stride = found[0]
-    for more in found[1:]:
-        stride = stride + more
+        factors.append(const(coefficient, dt.int64))
+    stride = factors[0]
+    for factor in factors[1:]:
+        stride = stride + factor
     return stride
 
 
 def _factor(x: Expr, var: Var, varies: Callable[[Expr], bool]) -> Expr | None:
-    """What ``var`` is multiplied by in ``x``; None if it is not just that."""
+    """Return the factor of ``var`` in the product ``x``; None if ``x`` is no such product."""
     match x:
         case Var() if x == var:
             return const(1, dt.int64)
@@ -64,5 +65,5 @@ def _factor(x: Expr, var: Var, varies: Callable[[Expr], bool]) -> Expr | None:
 
 
 def moves_with(var: Var) -> Callable[[Expr], bool]:
-    """Tells whether an expression has ``var`` in it."""
+    """Return a function that returns whether an expression contains ``var``."""
     return lambda x: var in set(variables(x))

@@ -22,7 +22,7 @@ TRIES = 3
 
 @lru_cache(maxsize=1024)
 def reciprocal(c: float, nbytes: int) -> tuple[float, float] | None:
-    """``(high, low)`` by which every x is divided rightly, or None.
+    """Return ``(high, low)``, by which every x is divided by ``c`` with correct rounding, or None.
 
     ``c`` is a float of ``nbytes`` bytes. High is rounded towards 0, so that low > 0: then zeros,
     infinities and NaN come out right too. Products must be normal numbers.
@@ -53,7 +53,7 @@ def reciprocal(c: float, nbytes: int) -> tuple[float, float] | None:
 
 
 def _divides(m: int, high: int, low: int, scale: int, p: int) -> bool:
-    """Whether rounded x high + rounded x low is rounded x / m for all whole x of p bits."""
+    """Return whether rounded x high + rounded x low is rounded x / m for all integers of p bits."""
     return all(
         _rounded(x * high + _rounded(x * low, p), p) == _quotient(x, m, scale, p)
         for x in _hard(m, p)
@@ -61,7 +61,7 @@ def _divides(m: int, high: int, low: int, scale: int, p: int) -> bool:
 
 
 def _hard(m: int, p: int) -> Iterator[int]:
-    """The x whose quotient by m lies within 16 units of 2^-2p from the middle of two floats.
+    """Yield the x whose quotient by m lies within 16 units of 2^-2p from the middle of two floats.
 
     x / m = (2k + 1) / 2^s + r / (m 2^s) with s = p where x >= m, else p + 1: then x 2^s is r modulo
     m, and r is small.
@@ -79,13 +79,13 @@ def _hard(m: int, p: int) -> Iterator[int]:
 
 
 def _cut(n: int, p: int) -> int:
-    """n rounded towards 0 to p bits."""
+    """Return n rounded towards 0 to p bits."""
     shift = max(0, n.bit_length() - p)
     return n >> shift << shift
 
 
 def _rounded(n: int, p: int) -> int:
-    """n rounded to the nearest number of p bits, from the middle to the even one."""
+    """Return n rounded to the nearest number of p bits, from the middle to the even one."""
     shift = max(0, n.bit_length() - p)
     if shift == 0:
         return n
@@ -94,5 +94,5 @@ def _rounded(n: int, p: int) -> int:
 
 
 def _quotient(x: int, m: int, scale: int, p: int) -> int:
-    """x 2^scale / m rounded to p bits; no quotient is the middle of two floats."""
+    """Return x 2^scale / m rounded to p bits; no quotient is the middle of two floats."""
     return _rounded(2 * ((x << scale) // m) + 1, p) // 2

@@ -1,0 +1,287 @@
+"""The printer of vector loops: one spelling for each form of `passkit.ir.vector`.
+
+It takes no decision: what the statements do not say is not printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import field, frozen
+
+from passkit.ast import Binary, Call, Cast, Expr, Select, Unary, Var
+from passkit.ast.stage import Let, Level, Loop, Store
+from passkit.ast.walk import children
+from passkit.dialects.base import Vectors
+from passkit.dialects.body import Body
+from passkit.dialects.expressions import (
+    ATOM,
+    TERNARY,
+    UNARY,
+    Scalars,
+    converted,
+    literal,
+    operator,
+)
+from passkit.errors import CodeGenError
+from passkit.ir.loop import LetStmt, StoreStmt
+from passkit.ir.strides import Stride
+from passkit.ir.vector import (
+    MASK,
+    VECTOR_WIDTH,
+    VECTORS,
+    Accumulator,
+    AnyStmt,
+    Column,
+    Finish,
+    Gather,
+    GuardedLoad,
+    Lane,
+    LoadColumns,
+    Masked,
+    PrefetchStmt,
+    Prepared,
+    PrepareReciprocal,
+    Scope,
+    SerialFor,
+    Splat,
+    Take,
+    VectorFor,
+    VectorLet,
+    When,
+    WideLoad,
+    WideStore,
+)
+
+NUMBERED = f"{MASK.name}, k"
+"""The mask, and the number of the vector in its row, in an unrolled loop."""
+
+
+@frozen
+class VectorExpressions(Scalars):
+    """Expressions in vector loops.
+
+    Attributes:
+        vectors: the spellings.
+        names: the variables so far that are vectors.
+    """
+
+    vectors: Vectors = field(kw_only=True)
+    names: set[str] = field(factory=set, kw_only=True, eq=False)
+
+    def is_vector(self, x: Expr) -> bool:
+        """Return whether an expression is a vector: a part of it is one."""
+        if isinstance(x, Var):
+            return x.name in self.names
+        return isinstance(x, VECTORS) or any(map(self.is_vector, children(x)))
+
+    def stride(self, stride: Stride) -> str:
+        """Return the text of a stride."""
+        return self.expr(stride, UNARY) if isinstance(stride, Expr) else str(stride)
+
+    def leveled(self, x: Expr) -> tuple[str, int]:
+        """Return the text of an expression and its precedence."""
+        v = self.vectors
+        match x:
+            case Lane(var):
+                return v.lane_value.format(var=var.name), ATOM
+            case Masked(mask, condition, is_negated):
+                template = v.only if is_negated else v.both
+                text = template.format(mask=self.expr(mask), condition=self.expr(condition))
+                return text, 0
+            case Splat(value, like, dtype):
+                kind = self.dialect.type_of(dtype)
+                texts = {"type": kind, "value": self.expr(value), "like": self.expr(like)}
+                return v.splat.format(**texts), ATOM
+            case WideLoad():
+                return self._wide_load(x), ATOM
+            case Gather(buffer, index, mask, None):
+                at, where = self.expr(index), self.expr(mask)
+                return v.gather_at.format(buffer=buffer, index=at, mask=where), ATOM
+            case Gather(buffer, index, mask, Var(var)):
+                kind = self.dialect.type_of(x.dtype)
+                at, where = self.expr(index), self.expr(mask)
+                texts = {"type": kind, "var": var, "buffer": buffer, "index": at, "mask": where}
+                return v.gather.format(**texts), ATOM
+            case Column(name, number):
+                return v.column.format(name=name, k=number), ATOM
+            case GuardedLoad(buffer, index, mask):
+                at = self.address(buffer, index)
+                return v.load_one.format(at=at, mask=self.expr(mask)), ATOM
+            case Prepared(name, is_among):
+                text = v.among.format(name=name, mask=NUMBERED) if is_among else name
+                return text, ATOM
+        return self._operation(x) if self.is_vector(x) else super().leveled(x)
+
+    def _operation(self, x: Expr) -> tuple[str, int]:
+        """Return the text and the precedence of an operation of which an operand is a vector."""
+        match x:
+            case Var(name):
+                return name, ATOM
+            case Unary(op, a):
+                return op + self.expr(a, UNARY + 1), UNARY
+            case Binary(_, a, b):
+                op, level, right = operator(x)
+                return f"{self.expr(a, level)} {op} {self.expr(b, right)}", level
+            case Call(name, args):
+                texts = ", ".join(map(self.expr, args))
+                return f"{self.dialect.call_of(name, x.dtype)}({texts})", ATOM
+            case Cast():
+                return converted(x, self.expr, self.dialect), UNARY
+            case Select(condition, a, b) if self.is_vector(condition):
+                texts_by_name = {"a": self.expr(a), "b": self.expr(b)}
+                condition_text = self.expr(condition)
+                return self.vectors.select.format(condition=condition_text, **texts_by_name), ATOM
+            case Select(condition, a, b):
+                texts_by_name = {"a": self.expr(a), "b": self.expr(b)}
+                condition_text = self.expr(condition, TERNARY + 1)
+                return self.vectors.branch.format(condition=condition_text, **texts_by_name), ATOM
+        raise CodeGenError(f"vector loops have no {type(x).__name__}")
+
+    def _wide_load(self, x: WideLoad) -> str:
+        """Return the text of a load at even distances."""
+        v = self.vectors
+        at, mask = self.address(x.buffer, x.index), self.expr(x.mask)
+        templates = {1: v.load, 2: v.load_second, -1: v.load_back}
+        template = templates.get(x.stride) if isinstance(x.stride, int) else None
+        if template is not None:
+            return template.format(at=at, mask=mask)
+        return v.load_strided.format(at=at, stride=self.stride(x.stride), mask=mask)
+
+
+class VectorPrinter:
+    """Adds statements in vector form to the body of a kernel."""
+
+    def __init__(self, body: Body) -> None:
+        vectors = body.dialect.vectors
+        assert vectors is not None
+        self.body, self.vectors = body, vectors
+        self.exprs = self._expressions()
+
+    def _expressions(self, *names: str) -> VectorExpressions:
+        """Return the printer of expressions, of which some variables are vectors."""
+        scalars = self.body.scalars
+        return VectorExpressions(
+            scalars.dialect,
+            scalars.sizes,
+            scalars.registers,
+            scalars.scratch,
+            positions=scalars.positions,
+            extents=scalars.extents,
+            vectors=self.vectors,
+            names=set(names),
+        )
+
+    def print(self, statements: Iterable[AnyStmt]) -> None:
+        """Add statements in order."""
+        for s in statements:
+            self._statement(s)
+
+    def _statement(self, s: AnyStmt) -> None:
+        """Add a statement."""
+        body, v, x = self.body, self.vectors, self.exprs
+        match s:
+            case LetStmt(var, value):
+                body.let(Let(var, value))
+                x.names.discard(var.name)  # another scope may have had a vector of this name
+            case StoreStmt(buffer, index, value):
+                body.store_once(Store(buffer, index, value))
+            case VectorLet(var, value):
+                kind = body.dialect.type_of(var.dtype)
+                body.line(v.local.format(type=kind, name=var.name, value=x.expr(value)))
+                x.names.add(var.name)
+            case WideStore():
+                self._store(s)
+            case PrefetchStmt(buffer, index):
+                if body.dialect.prefetch:
+                    at = body.scalars.address(buffer, index)
+                    body.line(body.dialect.prefetch.format(at=at, mask=MASK.name))
+            case LoadColumns(name, count, buffer, index):
+                at = body.scalars.address(buffer, index)
+                body.line(v.columns.format(name=name, count=count, at=at, mask=MASK.name))
+            case PrepareReciprocal():
+                self._prepare(s)
+            case Accumulator():
+                self._accumulator(s)
+            case Take(name, value, is_numbered):
+                mask = NUMBERED if is_numbered else MASK.name
+                body.line(v.take.format(acc=name, value=x.expr(value), mask=mask))
+            case Finish(var, accumulator):
+                kind = body.dialect.type_of(var.dtype)
+                body.line(v.result.format(type=kind, name=var.name, acc=accumulator))
+            case VectorFor():
+                self._vector_loop(s)
+            case SerialFor(var, start, stop, statements, is_reversed):
+                template = body.dialect.thread_down if is_reversed else body.dialect.thread
+                body.loop(template, Loop(var, start, stop, Level.THREAD))
+                self.print(statements)
+                body.close()
+            case Scope(statements):
+                body.scope()
+                self.print(statements)
+                body.close()
+            case When(condition, statements):
+                body.open(f"if ({body.scalars.expr(condition)})")
+                self.print(statements)
+                body.close()
+            case _:
+                raise CodeGenError(f"vector loops have no {type(s).__name__}")
+
+    def _store(self, s: WideStore) -> None:
+        """Add the store of a vector."""
+        body, v = self.body, self.vectors
+        at, value = body.scalars.address(s.buffer, s.index), self.exprs.expr(s.value)
+        if s.stride == 1:
+            body.streams |= s.stream
+            template = v.stream if s.stream else v.store
+            body.line(template.format(at=at, value=value, mask=MASK.name))
+        else:
+            stride = self.exprs.stride(s.stride)
+            texts = {"at": at, "value": value, "stride": stride, "mask": MASK.name}
+            body.line(v.store_strided.format(**texts))
+
+    def _prepare(self, s: PrepareReciprocal) -> None:
+        """Add the preparation of a divisor."""
+        body, v = self.body, self.vectors
+        template, (high, low) = v.divisor, ("", "")
+        if s.parts is not None:
+            template = v.known_divisor
+            high, low = (literal(x, body.dialect) for x in s.parts)
+        kind, text = body.dialect.type_of(s.value.dtype), body.scalars.expr(s.value)
+        body.line(template.format(type=kind, name=s.name, value=text, high=high, low=low))
+
+    def _accumulator(self, s: Accumulator) -> None:
+        """Add the beginning of a reduction."""
+        body, v = self.body, self.vectors
+        texts = {"type": body.dialect.type_of(s.dtype), "lanes": s.width}
+        if s.extreme:
+            form = v.extreme.format(which=s.extreme, **texts)
+        elif s.is_blocked_sum:
+            form = v.summing.format(**texts)
+        else:
+            identity = body.scalars.expr(s.identity)
+            exprs = self._expressions("a", "b")
+            form = v.folding.format(identity=identity, combine=exprs.expr(s.combine), **texts)
+        body.line(v.begin.format(name=s.name, fold=form))
+
+    def _vector_loop(self, s: VectorFor) -> None:
+        """Add a vector loop."""
+        body, v = self.body, self.vectors
+        if s.is_unrolled:
+            template = v.fixed
+        elif s.is_reversed:
+            template = v.down_loop
+        elif s.aligned is not None:
+            template = v.aligned_loop
+        else:
+            template = v.loop if s.width == VECTOR_WIDTH else v.pack_loop
+        body.open_loop(
+            template,
+            var=s.var.name,
+            start=body.scalars.expr(s.start),
+            stop=body.scalars.expr(s.stop),
+            lanes=s.width,
+            at="" if s.aligned is None else body.scalars.address(*s.aligned),
+        )
+        self.print(s.body)
+        body.close(v.loop_end)

@@ -1,0 +1,291 @@
+"""Vector forms of loop IR: what the final form has where a CPU computes several points at once.
+
+A `VectorFor` runs its body for ``width`` consecutive values of its variable at a time, under the
+mask `MASK` of those that exist. Inside it an expression is a vector if a part of it is one: the
+variable as a `Lane`, a `WideLoad`, a `Gather`, a `Splat`, or a variable of a `VectorLet`. Every
+other expression is one number for all positions. An operator or function may have operands of both
+kinds where the language allows it; elsewhere a `Splat` says that a number becomes a vector.
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.ast.expr import Const, Expr, Var
+from passkit.ir.loop import Stmt
+from passkit.values.dtype import DType, bool_, int64
+from passkit.values.size import Extent
+
+MASK = Var("m", bool_)
+"""The positions of the current iteration of a `VectorFor` that exist."""
+VECTOR_WIDTH = 16
+"""The positions of a vector of the prelude, whatever the dtype."""
+MAX_COLUMNS = 8
+"""The most elements of a row whose columns are loaded, or stored, as whole vectors."""
+
+Stride = Extent | Expr
+
+
+# Expressions.
+
+
+@frozen(order=False, cache_hash=True)
+class Lane(Expr):
+    """The values of a loop's variable at all positions: ``var``, ``var + 1``, and so on."""
+
+    var: Var
+    dtype: DType = int64
+
+
+@frozen(order=False, cache_hash=True)
+class Masked(Expr):
+    """The positions of ``mask`` at which ``condition`` holds, or with ``is_negated`` does not."""
+
+    mask: Expr
+    condition: Expr
+    is_negated: bool
+    dtype: DType = bool_
+
+
+@frozen(order=False, cache_hash=True)
+class Splat(Expr):
+    """A vector of equal numbers, as long as the vector ``like``."""
+
+    value: Expr
+    like: Expr
+    dtype: DType
+
+
+@frozen(order=False, cache_hash=True)
+class GuardedLoad(Expr):
+    """``buffer[index]``, one number, if ``mask`` has a position; else 0, and nothing is loaded."""
+
+    buffer: str
+    index: Expr
+    mask: Expr
+    dtype: DType
+
+
+@frozen(order=False, cache_hash=True)
+class WideLoad(Expr):
+    """``buffer[index + k * stride]`` for each position k of ``mask``.
+
+    ``index`` is that of the first position.
+    """
+
+    buffer: str
+    index: Expr
+    stride: Stride
+    mask: Expr
+    dtype: DType
+
+
+@frozen(order=False, cache_hash=True)
+class Gather(Expr):
+    """``buffer[index]`` for each position of ``mask``.
+
+    With ``var``, ``index`` is an expression of one number, evaluated for each value of that
+    variable of the loop. Without it ``index`` is a vector.
+    """
+
+    buffer: str
+    index: Expr
+    mask: Expr
+    var: Var | None
+    dtype: DType
+
+
+@frozen(order=False, cache_hash=True)
+class Prepared(Expr):
+    """A divisor of a `PrepareReciprocal`.
+
+    With ``is_among``, positions that do not exist are divided by 1 instead.
+    """
+
+    name: str
+    is_among: bool
+    dtype: DType
+
+
+@frozen(order=False, cache_hash=True)
+class Column(Expr):
+    """Element ``number`` of the rows that a `LoadColumns` called ``name`` loaded."""
+
+    name: str
+    number: int
+    dtype: DType
+
+
+VECTORS = (Lane, Masked, Splat, WideLoad, Gather, Column)
+"""The expressions that are vectors whatever their operands are."""
+
+
+# Statements.
+
+
+@frozen
+class VectorFor:
+    """``for var in range(start, stop)``, ``width`` values at a time.
+
+    Attributes:
+        var: the variable, which has the first of these values.
+        start: its first value.
+        stop: the end.
+        body: the statements.
+        width: the number of values, a multiple of `VECTOR_WIDTH`.
+        is_unrolled: whether ``stop`` is known, and the loop is unrolled; ``start`` is 0 then.
+        is_reversed: whether it runs from the last vector to the first.
+        aligned: the buffer and the index of a store that should be aligned to cache lines: the
+            first iteration may have fewer values.
+    """
+
+    var: Var
+    start: Expr
+    stop: Expr
+    body: tuple[AnyStmt, ...]
+    width: int
+    is_unrolled: bool = False
+    is_reversed: bool = False
+    aligned: tuple[str, Expr] | None = None
+
+
+@frozen
+class SerialFor:
+    """A loop without vectors around others, see `passkit.ir.loop.For`."""
+
+    var: Var
+    start: Expr
+    stop: Expr
+    body: tuple[AnyStmt, ...]
+    is_reversed: bool = False
+
+
+@frozen
+class Scope:
+    """Statements whose variables are not visible behind them."""
+
+    body: tuple[AnyStmt, ...]
+
+
+@frozen
+class When:
+    """Statements that run if a condition of numbers holds, in a scope of their own."""
+
+    condition: Expr
+    body: tuple[AnyStmt, ...]
+
+
+@frozen
+class VectorLet:
+    """The definition of a local variable that is a vector."""
+
+    var: Var
+    value: Expr
+
+
+@frozen
+class WideStore:
+    """``buffer[index + k * stride] = value`` for each position k of `MASK`.
+
+    ``index`` is that of the first position, and ``value`` a vector. With ``stream`` the caches
+    should evict it first.
+    """
+
+    buffer: str
+    index: Expr
+    stride: Stride
+    value: Expr
+    stream: bool = False
+
+
+@frozen
+class PrefetchStmt:
+    """A hint that the elements ``buffer[index + k]`` of the positions k of `MASK` are read soon."""
+
+    buffer: str
+    index: Expr
+
+
+@frozen
+class LoadColumns:
+    """Rows of ``count`` consecutive elements are loaded, one for each position of `MASK`.
+
+    The first begins at ``index``. `Column` is an element of all of them.
+    """
+
+    name: str
+    count: int
+    buffer: str
+    index: Expr
+
+
+@frozen
+class PrepareReciprocal:
+    """The preparation of a divisor, whose reciprocal is taken once.
+
+    ``parts`` are the high and the low part of a literal's reciprocal, None for other divisors.
+    """
+
+    name: str
+    value: Expr
+    parts: tuple[Const, Const] | None
+
+
+@frozen
+class Accumulator:
+    """The beginning of a reduction by vectors: ``width`` partial results, combined at the end.
+
+    Attributes:
+        name: its name.
+        dtype: the dtype of the partial results.
+        width: their number.
+        extreme: "largest" or "smallest" for a maximum or minimum that keeps NaN, else "".
+        is_blocked_sum: whether it adds float32 in blocks, and the blocks in float64.
+        identity: the value of a partial result before it takes one.
+        combine: two values ``a`` and ``b`` combined, as vectors.
+    """
+
+    name: str
+    dtype: DType
+    width: int
+    extreme: str
+    is_blocked_sum: bool
+    identity: Const
+    combine: Expr
+
+
+@frozen
+class Take:
+    """An accumulator takes the positions of a vector that exist.
+
+    With ``is_numbered`` partial results are chosen by the number of the vector in its row.
+    """
+
+    accumulator: str
+    value: Expr
+    is_numbered: bool
+
+
+@frozen
+class Finish:
+    """``var`` becomes the partial results of an accumulator, combined in a fixed order."""
+
+    var: Var
+    accumulator: str
+
+
+AnyStmt = (
+    Stmt
+    | VectorFor
+    | SerialFor
+    | Scope
+    | When
+    | VectorLet
+    | WideStore
+    | PrefetchStmt
+    | LoadColumns
+    | PrepareReciprocal
+    | Accumulator
+    | Take
+    | Finish
+)
