@@ -31,6 +31,7 @@ from passkit.frontends.torch.devices import check_on_cuda, cuda_options, is_on_c
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
+from passkit.frontends.torch.symbols import float_guard
 from passkit.runtime.native import convolution_unit
 
 aten = torch.ops.aten
@@ -213,4 +214,4 @@ def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) ->
         )
     if on_cuda:
         options = cuda_options(options)
-    return CompiledGraph(imported, options, on_cuda)
+    return CompiledGraph(imported, options, on_cuda, float_guard(module))

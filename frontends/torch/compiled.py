@@ -38,16 +38,22 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
         imported: the graph.
         options: options of `passkit.compile`.
         is_on_device: whether tensors are on the device of the target, not on the CPU.
+        condition: a condition on float arguments that the graph holds for, "" if there is none.
 
     Raises: what creating or calling a `Program` raises.
     """
 
     def __init__(
-        self, imported: ImportedGraph, options: Mapping[str, Any], is_on_device: bool = False
+        self,
+        imported: ImportedGraph,
+        options: Mapping[str, Any],
+        is_on_device: bool = False,
+        condition: str = "",
     ) -> None:
         super().__init__()
         self._boxed_call = True
         self.is_on_device = is_on_device
+        self.condition = condition
         self.imported: ImportedGraph = imported
         self.options = dict(options)
         self.text: str | None = None
@@ -79,9 +85,15 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
     def prepare_for_serialization(self) -> None:
         """Replace the graph by its text, and drop the program; called on a copy of the object.
 
-        Raises: BypassAOTAutogradCache for a graph or options that have no text.
+        Raises: BypassAOTAutogradCache for a graph or options that have no text, or a graph for some
+        values of float arguments only, which PyTorch's keys do not have.
         """
         _check_options(self.options)
+        if self.condition:
+            raise BypassAOTAutogradCache(
+                f"passkit: the graph is for {self.condition}, which no key has; compile with "
+                f"torch._dynamo.config.specialize_float = True"
+            )
         if self.imported.graph is not None:
             try:
                 self.text = to_json(self.imported.graph)

@@ -16,11 +16,12 @@ import torch
 
 from passkit.frontends.torch.dtypes import array_of, passkit_dtype, tensor_of
 from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.sizes import size_value
 from passkit.frontends.torch.symbols import extent_of, memory_order
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.values.dtype import dtype_of
-from passkit.values.size import Extent, Size, evaluate
+from passkit.values.size import Extent, Size
 
 _NAMED_TYPES: dict[str, type] = {
     "dtype": torch.dtype,
@@ -31,11 +32,10 @@ _NAMED_TYPES: dict[str, type] = {
 
 
 class _Encoder:
-    """The encoding of the arguments of one call, which collects its tensors and sizes."""
+    """The encoding of the arguments of one call, which collects its tensors, and sizes as such."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.sizes: list[Size] = []
 
     def encoded(self, x: Any, fake: Any = None) -> Any:
         """Return an argument as a value that JSON can hold.
@@ -53,8 +53,8 @@ class _Encoder:
             is_ordered = order != tuple(range(len(order)))
             return {"ordered": [number, *order]} if is_ordered else {"tensor": number}
         if isinstance(x, Size):
-            self.sizes.append(x)
-            return {"size": len(self.sizes) - 1}
+            self.entries.append(size_value(x, dtype_of("int64")))
+            return {"size": len(self.entries) - 1}
         if isinstance(x, (list, tuple)):
             fakes = fake if isinstance(fake, (list, tuple)) else [None] * len(x)
             return [self.encoded(y, f) for y, f in zip(x, fakes, strict=True)]
@@ -72,10 +72,10 @@ class _Encoder:
         raise UnsupportedNodeError(f"an argument {x!r} of type {type(x).__name__}")
 
 
-def _decoded(x: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> Any:
-    """Return an argument that `_Encoder` encoded, for these tensors and sizes."""
+def _decoded(x: Any, tensors: Sequence[torch.Tensor]) -> Any:
+    """Return an argument that `_Encoder` encoded, for these tensors."""
     if isinstance(x, list):
-        return [_decoded(y, tensors, sizes) for y in x]
+        return [_decoded(y, tensors) for y in x]
     if not isinstance(x, dict):
         return x
     ((kind, value),) = x.items()
@@ -84,7 +84,7 @@ def _decoded(x: Any, tensors: Sequence[torch.Tensor], sizes: Sequence[int]) -> A
     if kind == "ordered":
         return _in_order(tensors[value[0]], value[1:])
     if kind == "size":
-        return sizes[value]
+        return int(tensors[value])
     if kind == "float":
         return float.fromhex(value)
     if kind == "complex":
@@ -120,11 +120,7 @@ def _call(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> tuple[np.ndarra
     """Run a `torch_call` node on arrays; a result that PyTorch leaves out is zeros."""
     params = node.params
     tensors = [tensor_of(a) for a in arrays]
-    sizes: list[int] = []
-    if params["sizes"]:
-        values = _values_of_symbols(node, arrays)
-        sizes = [int(evaluate(n, values)) for n in params["sizes"]]
-    args, kwargs = _decoded_call(params["arguments"], tensors, sizes)
+    args, kwargs = _decoded_call(params["arguments"], tensors)
     with torch.no_grad():
         results = _overload(params["function"])(*args, **kwargs)
     if isinstance(results, torch.Tensor):
@@ -146,25 +142,13 @@ def _array(result: torch.Tensor | None, entry: Entry) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array_of(result)).reshape(result.shape)
 
 
-def _decoded_call(
-    text: str, tensors: Sequence[torch.Tensor], sizes: Sequence[int]
-) -> tuple[list[Any], dict[str, Any]]:
+def _decoded_call(text: str, tensors: Sequence[torch.Tensor]) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and the keyword arguments of a call."""
     args, kwargs = _parsed(text)
     return (
-        [_decoded(x, tensors, sizes) for x in args],
-        {name: _decoded(x, tensors, sizes) for name, x in kwargs},
+        [_decoded(x, tensors) for x in args],
+        {name: _decoded(x, tensors) for name, x in kwargs},
     )
-
-
-def _values_of_symbols(node: Node, arrays: Sequence[np.ndarray[Any, Any]]) -> dict[str, int]:
-    """Return the values of the symbols that are extents of the inputs."""
-    values: dict[str, int] = {}
-    for entry, array in zip(node.inputs, arrays, strict=True):
-        for extent, n in zip(known_shape(entry), array.shape, strict=True):
-            if isinstance(extent, Size) and str(extent).isidentifier():
-                values[str(extent)] = n
-    return values
 
 
 TORCH_CALL = register_op(
@@ -174,7 +158,6 @@ TORCH_CALL = register_op(
     params={
         "function": REQUIRED,
         "arguments": REQUIRED,
-        "sizes": (),
         "shapes": REQUIRED,
         "dtypes": REQUIRED,
         "positions": REQUIRED,
@@ -227,7 +210,6 @@ def extern_call(
     params = {
         "function": function.name(),
         "arguments": json.dumps(arguments),
-        "sizes": tuple(encoder.sizes),
         "shapes": tuple(shapes),
         "dtypes": tuple(passkit_dtype(x.dtype).name for _, x in kept),
         "positions": tuple(k for k, _ in kept),

@@ -28,11 +28,21 @@ from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.frontends.torch.extern import extern_call
 from passkit.frontends.torch.op_importers import AtenCall
 from passkit.frontends.torch.op_importers.linalg import check_errors
-from passkit.frontends.torch.op_importers.registry import aten, constant, importer_of
-from passkit.frontends.torch.symbols import extent_of, may_overlap, memory_order, stride_of
+from passkit.frontends.torch.op_importers.registry import aten, cast, constant, importer_of
+from passkit.frontends.torch.sizes import SIZE_VALUE
+from passkit.frontends.torch.symbols import (
+    extent_of,
+    known_symbols,
+    may_overlap,
+    memory_order,
+    signed_parts,
+    stride_of,
+    symbols_of_graph,
+)
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape, var
 from passkit.graph.node import Node as GraphNode
+from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Size, symbols_of
 
 
@@ -54,8 +64,8 @@ class ExternNode:
 
 
 @frozen
-class InputTensor:
-    """A result that is an input: the position among the arguments."""
+class Argument:
+    """A result that is an argument, or lies in its memory: the position among the arguments."""
 
     position: int
 
@@ -83,6 +93,11 @@ def input_name(position: int) -> str:
 def size_input_name(symbol: str) -> str:
     """Return the name of the graph's input whose length is a symbol."""
     return f"size_{symbol}"
+
+
+def number_input_name(position: int) -> str:
+    """Return the name of the graph's input for one of `ImportedGraph.numbers`."""
+    return f"number_{position}"
 
 
 @frozen(eq=False)
@@ -124,8 +139,12 @@ class ImportedGraph:
         graph: the graph, whose inputs are named by `input_name`; None if nothing is computed.
         sized_by: symbols that no input of the graph determines. For each there is an input more,
             named by `size_input_name`, whose length it is.
+        signed: symbols of integer arguments that may be negative; extents have their
+            `signed_parts`.
+        numbers: numbers that depend on such arguments. For each there is a scalar input more, of
+            int64, named by `number_input_name`.
         feeds: the positions of tensors among the arguments.
-        sizes: the positions of symbolic integers among the arguments, with their extents.
+        sizes: the positions of symbolic integers among the arguments, with their symbols.
         shapes: the symbolic shape of each fed tensor.
         outputs: the layout of each result.
         externs: the nodes that PyTorch runs.
@@ -134,8 +153,10 @@ class ImportedGraph:
 
     graph: Graph | None
     sized_by: tuple[str, ...]
+    signed: frozenset[str]
+    numbers: tuple[Extent, ...]
     feeds: tuple[int, ...]
-    sizes: tuple[tuple[int, Extent], ...]
+    sizes: tuple[tuple[int, str], ...]
     shapes: tuple[tuple[Extent, ...], ...]
     outputs: tuple[OutputLayout, ...]
     externs: tuple[ExternNode, ...]
@@ -158,7 +179,11 @@ def import_graph(
     Raises: UnsupportedNodeError for what is neither imported nor called: a symbolic size of an
     input or output that is no polynomial, a dtype that passkit does not have, nested graphs.
     """
-    return _GraphImporter(module, constants or {}, stands_alone).imported()
+    symbols = symbols_of_graph(module)
+    if stands_alone:
+        symbols = evolve(symbols, signed=frozenset())
+    with known_symbols(symbols):
+        return _GraphImporter(module, constants or {}, stands_alone, symbols.signed).imported()
 
 
 @frozen(eq=False)
@@ -168,9 +193,12 @@ class _GraphImporter:
     module: GraphModule
     constants: Mapping[str, torch.Tensor]
     stands_alone: bool
+    signed: frozenset[str]
     values: dict[Node, Any] = field(factory=dict)
     feeds: list[int] = field(factory=list)
-    sizes: list[tuple[int, Extent]] = field(factory=list)
+    sizes: list[tuple[int, str]] = field(factory=list)
+    numbers: dict[Size, Entry] = field(factory=dict)
+    integers: dict[Node, int] = field(factory=dict)
     inputs: list[Entry] = field(factory=list)
     positions: dict[Entry, int] = field(factory=dict)
     externs: list[ExternNode] = field(factory=list)
@@ -185,6 +213,7 @@ class _GraphImporter:
         count = number = 0
         results: Sequence[Any] = ()
         for node in self.module.graph.nodes:
+            _check_layout(node)
             if node.op == "placeholder":
                 self._placeholder(node, number)
                 number += 1
@@ -212,6 +241,8 @@ class _GraphImporter:
         return ImportedGraph(
             graph=graph if computed else None,
             sized_by=sized_by,
+            signed=self.signed,
+            numbers=tuple(self.numbers),
             feeds=tuple(self.feeds),
             sizes=tuple(self.sizes),
             shapes=shapes,
@@ -242,7 +273,8 @@ class _GraphImporter:
             self.values[node] = entry
         elif isinstance(fake, torch.SymInt):
             self.values[node] = extent_of(fake)
-            self.sizes.append((number, self.values[node]))
+            self.sizes.append((number, str(fake.node.expr)))
+            self.integers[node] = number
         else:
             self.values[node] = fake
 
@@ -344,21 +376,40 @@ class _GraphImporter:
 
     def _sized(self, computed: Sequence[Entry]) -> tuple[Graph, tuple[str, ...]]:
         """Return the graph of results, and the symbols that its own inputs do not determine."""
-        graph = Graph(computed)
+        graph = self._with_numbers(Graph(computed))
         needed: set[str] = set()
         given: set[str] = set()
         for node in graph.nodes:
             for entry in node.entries:
                 needed |= symbols_of(known_shape(entry))
-            needed |= symbols_of([node.params[k] for k in ("size", "sizes") if k in node.params])
+            needed |= symbols_of(node.params.values())
             if node.op is None:
                 extents = known_shape(node.entries[0])
                 given |= {str(n) for n in extents if isinstance(n, Size) and str(n).isidentifier()}
         missing = tuple(sorted(needed - given))
         if not missing:
             return graph, ()
-        sizes = (var(size_input_name(name), (Size.symbol(name),), "bool") for name in missing)
-        return Graph([ops.sized_by(computed[0], *sizes), *computed[1:]]), missing
+        sizes = (var(size_input_name(name), (Size.symbol(name), 0), "bool") for name in missing)
+        first, *others = graph.outputs
+        return Graph([ops.sized_by(first, *sizes), *others]), missing
+
+    def _with_numbers(self, graph: Graph) -> Graph:
+        """Return a graph in which numbers that depend on signed symbols are inputs.
+
+        Kernels compute with sizes, which are never negative.
+        """
+        parts = {name for symbol in self.signed for name in signed_parts(symbol)}
+
+        def as_input(node: GraphNode, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+            """Return the input in place of such a number, None for other nodes."""
+            if node.op is not SIZE_VALUE or not symbols_of([node.params["size"]]) & parts:
+                return None
+            size = node.params["size"]
+            if size not in self.numbers:
+                self.numbers[size] = var(number_input_name(len(self.numbers)), (), "int64")
+            return [cast(self.numbers[size], dtype_of(node.params["dtype"]))]
+
+        return graph.rebuild(as_input) if parts else graph
 
     def _owners(self, results: Sequence[Any]) -> dict[int, Node]:
         """Return the node whose array holds the memory of results, by storage.
@@ -404,10 +455,12 @@ class _GraphImporter:
             computed: what is computed, which grows.
         """
         value = self.values[result] if isinstance(result, Node) else result
+        if result in self.integers:
+            return OutputLayout(-1, Argument(self.integers[result]))
         if not isinstance(value, Entry):
             return OutputLayout(-1, value)
         if result.op == "placeholder":
-            return OutputLayout(-1, InputTensor(self.positions[value]))
+            return OutputLayout(-1, Argument(self.positions[value]))
         fake = result.meta["val"]
         if self.stands_alone:
             computed.append(value)
@@ -420,7 +473,7 @@ class _GraphImporter:
         offset = extent_of(fake.storage_offset() - begin)
         view = evolve(_layout(fake), is_dense=False, is_view=True, offset=offset)
         if owner.op == "placeholder":
-            return evolve(view, value=InputTensor(self.positions[self.values[owner]]))
+            return evolve(view, value=Argument(self.positions[self.values[owner]]))
         if owner not in places:
             layout = self._computed(self.values[owner], base, computed)
             places[owner] = layout.position
@@ -476,6 +529,16 @@ def _layout(fake: torch.Tensor) -> OutputLayout:
 def _storage(node: Node) -> int:
     """Return the number of the storage of a node's fake tensor."""
     return StorageWeakRef(node.meta["val"].untyped_storage()).cdata  # type: ignore[no-any-return]
+
+
+def _check_layout(node: Node) -> None:
+    """Refuse a node with a tensor whose elements do not lie in memory by strides.
+
+    Raises: UnsupportedNodeError for it.
+    """
+    for x in pytree.tree_leaves(node.meta.get("val")):
+        if isinstance(x, torch.Tensor) and x.layout is not torch.strided:
+            raise UnsupportedNodeError(f"{node.target} has a tensor of layout {x.layout}")
 
 
 def _constant(tensor: torch.Tensor, name: str) -> Entry:

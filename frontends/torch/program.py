@@ -12,12 +12,14 @@ import torch
 from passkit.frontends.torch import devices
 from passkit.frontends.torch.dtypes import array_of, owning_tensor, tensor_of
 from passkit.frontends.torch.importer import (
+    Argument,
     ImportedGraph,
-    InputTensor,
     OutputLayout,
     input_name,
+    number_input_name,
     size_input_name,
 )
+from passkit.frontends.torch.symbols import values_of_parts
 from passkit.program.executable import Executable
 from passkit.runtime.native.tensors import (
     API_ATTRIBUTE,
@@ -30,9 +32,6 @@ from passkit.runtime.native.tensors import (
     tensor_program,
 )
 from passkit.values.size import Extent, Size, evaluate
-
-_NO_BYTE = np.zeros((), bool)
-"""The element of inputs of which only the length counts."""
 
 
 @cache
@@ -67,13 +66,15 @@ class Program:
         self.imported = imported
         self.is_on_device = is_on_device
         self.executable: Executable | None = None
-        self._feeds: tuple[int | str, ...] = ()
+        self._feeds: tuple[int | Size | str, ...] = ()
         if imported.graph is not None:
             self.executable = Executable(imported.graph, options, reads_plans=True)
-            sources: dict[str, int | str] = {input_name(k): k for k in imported.feeds}
+            sources: dict[str, int | Size | str] = {input_name(k): k for k in imported.feeds}
             sources.update({size_input_name(name): name for name in imported.sized_by})
+            sources.update({number_input_name(k): n for k, n in enumerate(imported.numbers)})
             self._feeds = tuple(sources[x.name] for x in self.executable.inputs)
-        self._needs_sizes = bool(imported.sized_by) or any(
+        self._needs_feeds = bool(imported.sized_by or imported.numbers)
+        self._needs_sizes = self._needs_feeds or any(
             isinstance(x.value, Size) or any(isinstance(n, Size) for n in _evaluated_extents(x))
             for x in imported.outputs
         )
@@ -135,21 +136,32 @@ class Program:
 
     def feeds_of(self, args: Sequence[Any]) -> list[Any]:
         """Return the arrays that the executable is called with, for the arguments of a call."""
-        sizes = self._values_of_symbols(args) if self.imported.sized_by else {}
+        sizes = self._values_of_symbols(args) if self._needs_feeds else {}
         convert = devices.device_array_of if self.is_on_device else array_of
         return [
-            convert(args[k]) if isinstance(k, int) else np.broadcast_to(_NO_BYTE, sizes[k])
+            convert(args[k]) if isinstance(k, int) else _array_of_size(k, sizes)
             for k in self._feeds
         ]
 
     def _values_of_symbols(self, args: Sequence[Any]) -> dict[str, int]:
         """Return the values of the symbols of a call, by name."""
-        values = {str(n): int(args[k]) for k, n in self.imported.sizes}
+        given = [(name, args[k]) for k, name in self.imported.sizes]
+        # The length of a ragged axis of a nested tensor has no value; only PyTorch compares it.
+        values = {name: int(n) for name, n in given if not isinstance(n, torch.SymInt)}
         for k, shape in zip(self.imported.feeds, self.imported.shapes, strict=True):
             for extent, n in zip(shape, args[k].shape, strict=True):
                 if isinstance(extent, Size):
                     values.setdefault(str(extent), n)
+        for name in self.imported.signed:
+            values.update(values_of_parts(name, values[name]))
         return values
+
+
+def _array_of_size(source: Size | str, values: Mapping[str, int]) -> np.ndarray[Any, Any]:
+    """Return the array for a number, or for a symbol, whose length it is, without elements."""
+    if isinstance(source, str):
+        return np.empty((values[source], 0), bool)
+    return np.asarray(evaluate(source, values), np.int64)
 
 
 ResultMaker = Callable[[Sequence[torch.Tensor], Sequence[Any], Mapping[str, int]], Any]
@@ -177,7 +189,7 @@ def _native_result(layout: OutputLayout, layouts: Sequence[OutputLayout]) -> Ten
         in_order = axes == tuple(range(len(axes)))
         computed = ComputedResult(layout.position, () if in_order else axes)
         return computed if layout.is_dense else None
-    if isinstance(layout.value, InputTensor):
+    if isinstance(layout.value, Argument):
         return ArgumentResult(layout.value.position)
     return None if isinstance(layout.value, Size) else ValueResult(layout.value)
 
@@ -194,7 +206,7 @@ def _maker(layout: OutputLayout) -> ResultMaker:
     if layout.is_view:
         return _view_maker(layout)
     if position < 0:
-        if isinstance(value, InputTensor):
+        if isinstance(value, Argument):
             return lambda tensors, args, sizes: args[value.position]
         if isinstance(value, Size):
             return lambda tensors, args, sizes: int(evaluate(value, sizes))
@@ -231,7 +243,7 @@ def _view_maker(layout: OutputLayout) -> ResultMaker:
 
     def view(tensors: Sequence[torch.Tensor], args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """Return the tensor; an input may begin anywhere in its storage."""
-        is_input = isinstance(source, InputTensor)
+        is_input = isinstance(source, Argument)
         base = args[source.position] if is_input else tensors[position]
         begin = base.storage_offset() * base.itemsize // dtype.itemsize + offset(sizes)[0]
         if is_input and base.dtype is dtype:

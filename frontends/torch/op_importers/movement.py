@@ -22,7 +22,7 @@ from passkit.frontends.torch.op_importers.registry import (
     plain_extents,
 )
 from passkit.frontends.torch.sizes import size_value
-from passkit.frontends.torch.symbols import extent_of, memory_order, stride_of
+from passkit.frontends.torch.symbols import extent_of, hint_of, memory_order, stride_of
 from passkit.graph.node import Entry, known_shape
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Extent, Shape, Size, substitute
@@ -127,15 +127,19 @@ def _element_of_axis(x: Entry, axis: int, position: Extent) -> tuple[list[Any], 
 
 
 def _begin(start: Extent | None, length: Extent) -> Any:
-    """Return the position where a slice begins, for a start that may be negative or too large."""
-    if start is None:
+    """Return the position where a slice begins, for a start that may be negative or too large.
+
+    Symbolic ones are compared as PyTorch did, which traces again where that comes out otherwise.
+
+    Raises: UnsupportedNodeError for a start or length that only a call computes.
+    """
+    if start is None or start == 0:
         return 0
-    if isinstance(start, int) and isinstance(length, int):
-        start = start + length if start < 0 else start
-        return min(max(start, 0), length)
-    if isinstance(start, int) and start < 0:
-        return length + start
-    return start
+    if hint_of(start) < 0:
+        start = length + start
+    if hint_of(start) < 0:
+        return 0
+    return length if hint_of(start) > hint_of(length) else start
 
 
 @imports(aten.select.int)
