@@ -35,7 +35,7 @@ import passkit as pk  # noqa: E402
 from passkit.frontends import tf_graphdef  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402
-from passkit.passes.fusion.board import Board  # noqa: E402
+from passkit.passes.fusion.cluster_groups import ClusterGroups  # noqa: E402
 from passkit.passes.fusion.explore import Explorer  # noqa: E402
 from passkit.passes.fusion.greedy import greedy as start_of  # noqa: E402
 from passkit.passes.fusion.scores import Scorer, Seconds, modelled  # noqa: E402
@@ -155,16 +155,17 @@ def selections(
     """
     graph = pk.ApplyPasses(graph, BEFORE)
     with PassContext(target=target) as context:
-        board = Board(graph, start_of(graph, context), context)
+        board = ClusterGroups(graph, start_of(graph, context), context)
         explorer = Explorer(board, Scorer(target, seconds, BUDGET))
-        problem = problem_of(board.needs, explorer.run())
+        problem = problem_of(board.predecessors, explorer.run())
     by_solver = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
-    units = sum(u.open and not u.silent for u in board.list)
+    units = sum(board.is_open(k) and not board.is_silent[k] for k in range(len(board)))
+    operators = len(board.quotient.cluster_of)
     kernels = {
         solver: units - sum(len(problem.patterns[k].members) - 1 for k in s.chosen)
         for solver, s in by_solver.items()
     }
-    return SelectionRow(name, len(board.of), len(problem.patterns), by_solver, kernels)
+    return SelectionRow(name, operators, len(problem.patterns), by_solver, kernels)
 
 
 def random_rows(count: int) -> Iterator[SelectionRow]:

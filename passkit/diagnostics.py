@@ -115,7 +115,6 @@ TEXTS: dict[str, str] = {
     "graph.control": "a control dependency orders them",
     "graph.control_node": "{node} has control dependences",
     "graph.cycle": "a path through another kernel connects them",
-    "graph.cycle_groups": "{problem}",
     "graph.cycle_through": "{node} lies between them and is not in the kernel",
     "graph.empty": "it has no elements",
     "graph.empty_member": "one of them has no elements",

@@ -8,7 +8,7 @@ from typing import Any
 import passkit as pk
 from passkit.lowering import lower
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.partition import Partition
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.planner import plan_group
 from passkit.sharing.shared import SharedPlan
 from passkit.space.reads import element
@@ -35,7 +35,7 @@ def fused_by_hand(
 
     ``copies`` are for each group the nodes that it computes besides, though others do, too.
     """
-    partition = Partition(groups=list(map(list, groups)), clones=list(map(list, copies)))
+    partition = FusionPlan(groups=list(map(list, groups)), duplicated=list(map(list, copies)))
     fused = contract(graph, partition)
     bodies = {n: n.params["body"] for n in fused.nodes if n.op is not None}
     return fused.with_attrs(subgraph=pk.Annotation("subgraph", bodies))

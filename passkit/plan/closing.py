@@ -1,21 +1,27 @@
-"""Closing: some nodes of a graph as a group, whose variables are what they read."""
+"""Groups from nodes of a graph: closed graphs, whose variables stand for what the nodes read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FContract, FReduce, FScan
 from passkit.plan.group import Group, Kind
-from passkit.space.space import is_free
-from passkit.values.size import numel
 
 
-def make_group(
+def extract_group(
     graph: Graph, body: Sequence[Node], reads: Sequence[Entry], outputs: Sequence[Entry]
 ) -> tuple[Group, list[Entry]]:
-    """A closed group and what feeds its variables; ``reads`` become those, literals come along."""
+    """Return the group of some nodes, and the values that feed its variables, in their order.
+
+    Args:
+        graph: the graph.
+        body: the nodes, in post-order.
+        reads: the values that they read from outside, which become variables. Literals among their
+            inputs become part of the group.
+        outputs: the results of the group.
+    """
     new: dict[Entry, Entry] = {}
     origin: dict[Node, str] = {}
     feeds: dict[Node, Entry] = {}
@@ -37,34 +43,10 @@ def make_group(
     return Group(closed, kind_of(body), origin), [feeds[n] for n in closed.inputs]
 
 
-def reads_of_part(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
-    """What nodes read from outside, once each, without literals."""
-    inside = set(nodes)
-    found = dict.fromkeys(e for n in nodes for e in n.inputs if e.node not in inside)
-    return [e for e in found if not is_literal(graph, e)]
-
-
-def results_of_part(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
-    """What of nodes others read, or the caller."""
-    inside, heads = set(nodes), set(graph.heads)
-    return [
-        e
-        for n in nodes
-        for e in n.entries
-        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
-    ]
-
-
 def kind_of(body: Sequence[Node]) -> Kind:
-    """The kind of a group of nodes: by its products, else by its folds and scans."""
+    """Return the kind of a group of nodes: by its products, else by its reductions and scans."""
     names = [n.op.name for n in body if n.op is not None]
     if any(FContract.get(n) for n in names):
         return Kind.GEMM
-    folds = any(FReduce.get(n) or FScan.get(n) for n in names)
-    return Kind.REDUCTION if folds else Kind.ELEMWISE
-
-
-def is_literal(graph: Graph, entry: Entry) -> bool:
-    """Whether a value is a constant of one element, which kernels have in their text."""
-    node = entry.node
-    return is_free(node) and not node.is_variable and numel(graph.shape(entry)) == 1
+    reduces = any(FReduce.get(n) or FScan.get(n) for n in names)
+    return Kind.REDUCTION if reduces else Kind.ELEMWISE

@@ -6,7 +6,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import InterpretedWarning
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.fusion.partition import why_opaque
+from passkit.passes.fusion.fusible import why_opaque
 from passkit.runtime.program import PythonCall, PythonCallKind, RuntimeProgram
 from passkit.target import Target
 from passkit.values.warning import warn_user

@@ -1,4 +1,4 @@
-"""Cycles that chosen patterns make of a graph without any, by contracting each to one node."""
+"""Cycles in an acyclic graph of which each chosen pattern is contracted to one node."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from attrs import frozen
 
 from passkit.selection.problem import Problem
 
-_Ways = dict[int, list[int]]
+_Successors = dict[int, list[int]]
 
 
 @frozen
 class Choice:
-    """Disjoint patterns that make no cycle: which of them each operator is in."""
+    """Disjoint patterns that make no cycle.
+
+    Attributes:
+        patterns: the numbers of the patterns.
+        gain: the seconds that they save.
+        owner: the pattern of each operator that is in one.
+        last: the last operator that is in one, -1 if there is none.
+    """
 
     patterns: tuple[int, ...] = ()
     gain: float = 0.0
@@ -23,48 +30,51 @@ class Choice:
 
     @classmethod
     def of(cls, problem: Problem, patterns: Iterable[int]) -> Choice:
-        """Patterns of which that is known."""
-        found = tuple(sorted(patterns))
-        owner = {v: k for k in found for v in problem.patterns[k].members}
-        return cls(found, problem.gain(found), owner, max(owner, default=-1))
+        """Return the choice of patterns that are disjoint and make no cycle."""
+        numbers = tuple(sorted(patterns))
+        owner = {v: k for k in numbers for v in problem.patterns[k].members}
+        return cls(numbers, problem.gain(numbers), owner, max(owner, default=-1))
 
     def and_(self, problem: Problem, k: int) -> Choice | None:
-        """The choice with pattern ``k`` as well; None where it cannot be chosen as well."""
+        """Return the choice with pattern ``k`` as well; None if it cannot be chosen as well."""
         members = problem.patterns[k].members
         if not self.owner.keys().isdisjoint(members) or closes(problem, self, k):
             return None
         return Choice(
-            (*self.patterns, k), self.gain + problem.patterns[k].gain,
-            {**self.owner, **dict.fromkeys(members, k)}, max(self.last, *members),
-        )  # fmt: skip
+            patterns=(*self.patterns, k),
+            gain=self.gain + problem.patterns[k].gain,
+            owner={**self.owner, **dict.fromkeys(members, k)},
+            last=max(self.last, *members),
+        )
 
 
 def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
-    """The patterns on a shortest cycle of each knot; none where the chosen ones can all be kernels.
+    """Return the patterns on a shortest cycle of each strongly connected component.
 
-    Not all patterns of such a cycle can be chosen, whatever else is: it stays closed, as chosen
-    patterns are disjoint.
+    There is none if the chosen patterns can all be kernels. Not all patterns of such a cycle can be
+    chosen, whatever else is: it remains a cycle, as chosen patterns are disjoint.
     """
-    ways = _contracted(problem, chosen)
-    return [_shortest(ways, knot) for knot in _knots(ways)]
+    successors = _contracted(problem, chosen)
+    return [_shortest_cycle(successors, component) for component in _components(successors)]
 
 
 def closes(problem: Problem, chosen: Choice, k: int) -> bool:
-    """Whether pattern ``k`` would be on a cycle with chosen ones, which make none by themselves.
+    """Return whether pattern ``k`` would be on a cycle with chosen ones, which make none alone.
 
-    Only what is near the pattern is looked at: what is behind the last operator of all patterns
-    leads back to none of them.
+    Only operators before the last one of all patterns are visited: later ones lead back to none of
+    them.
     """
-    members, patterns, users = problem.patterns[k].members, problem.patterns, problem.users
+    members, patterns = problem.patterns[k].members, problem.patterns
+    successors = problem.successors
     last = max(chosen.last, *members)
-    todo = [a for v in members for a in users[v] if a not in members and a <= last]
+    todo = [a for v in members for a in successors[v] if a not in members and a <= last]
     seen = set(todo)
     while todo:
         v = todo.pop()
         owner = chosen.owner.get(v)
         inside = (v,) if owner is None else patterns[owner].members
         seen.update(inside)
-        for a in (a for u in inside for a in users[u]):
+        for a in (a for u in inside for a in successors[u]):
             if a in members:
                 return True
             if a <= last and a not in seen:
@@ -73,30 +83,33 @@ def closes(problem: Problem, chosen: Choice, k: int) -> bool:
     return False
 
 
-def _contracted(problem: Problem, chosen: Iterable[int]) -> _Ways:
-    """From each node those that need it: pattern k is node -1 - k, an operator itself."""
-    of = list(range(len(problem.needs)))
+def _contracted(problem: Problem, chosen: Iterable[int]) -> _Successors:
+    """Return the successors of each node: pattern k is node -1 - k, an operator its number."""
+    node_of = list(range(len(problem.predecessors)))
     for k in sorted(chosen):
         for v in problem.patterns[k].members:
-            of[v] = -1 - k
-    found: dict[int, dict[int, None]] = {u: {} for u in of}
-    for v, needs in enumerate(problem.needs):
-        for n in sorted(needs):
-            if of[n] != of[v]:
-                found[of[n]][of[v]] = None
-    return {u: list(after) for u, after in found.items()}
+            node_of[v] = -1 - k
+    successors: dict[int, dict[int, None]] = {u: {} for u in node_of}
+    for v, before in enumerate(problem.predecessors):
+        for n in sorted(before):
+            if node_of[n] != node_of[v]:
+                successors[node_of[n]][node_of[v]] = None
+    return {u: list(after) for u, after in successors.items()}
 
 
-def _knots(ways: _Ways) -> Iterator[set[int]]:
-    """Sets of nodes that all lead to each other, of more than one. Source: R. Tarjan, 1972."""
+def _components(successors: _Successors) -> Iterator[set[int]]:
+    """Yield the strongly connected components of several nodes.
+
+    Source: R. Tarjan, Depth-First Search and Linear Graph Algorithms, 1972.
+    """
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     waiting: set[int] = set()
-    for first in ways:
+    for first in successors:
         if first in index:
             continue
-        work = [(first, iter(ways[first]))]
+        work = [(first, iter(successors[first]))]
         index[first] = low[first] = len(index)
         stack.append(first)
         waiting.add(first)
@@ -107,7 +120,7 @@ def _knots(ways: _Ways) -> Iterator[set[int]]:
                     index[after] = low[after] = len(index)
                     stack.append(after)
                     waiting.add(after)
-                    work.append((after, iter(ways[after])))
+                    work.append((after, iter(successors[after])))
                     break
                 if after in waiting:
                     low[node] = min(low[node], index[after])
@@ -116,29 +129,29 @@ def _knots(ways: _Ways) -> Iterator[set[int]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    knot = set(stack[stack.index(node) :])
-                    del stack[-len(knot) :]
-                    waiting -= knot
-                    if len(knot) > 1:
-                        yield knot
+                    component = set(stack[stack.index(node) :])
+                    del stack[-len(component) :]
+                    waiting -= component
+                    if len(component) > 1:
+                        yield component
 
 
-def _shortest(ways: _Ways, knot: set[int]) -> frozenset[int]:
-    """The patterns on a cycle in a knot that goes through as few nodes as any."""
+def _shortest_cycle(successors: _Successors, component: set[int]) -> frozenset[int]:
+    """Return the patterns on a cycle through as few nodes as any in a component."""
     best: list[int] = []
-    for start in sorted((u for u in knot if u < 0), reverse=True):
-        came: dict[int, int] = {}
+    for start in sorted((u for u in component if u < 0), reverse=True):
+        previous: dict[int, int] = {}
         todo = deque([start])
-        while todo and start not in came:
+        while todo and start not in previous:
             node = todo.popleft()
-            for after in ways[node]:
-                if after in knot and after not in came:
-                    came[after] = node
+            for after in successors[node]:
+                if after in component and after not in previous:
+                    previous[after] = node
                     todo.append(after)
-        found, node = [start], came[start]
+        cycle, node = [start], previous[start]
         while node != start:
-            found.append(node)
-            node = came[node]
-        if not best or len(found) < len(best):
-            best = found
+            cycle.append(node)
+            node = previous[node]
+        if not best or len(cycle) < len(best):
+            best = cycle
     return frozenset(-1 - u for u in best if u < 0)

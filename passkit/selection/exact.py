@@ -18,41 +18,53 @@ from passkit.selection.problem import Problem, Selection
 from passkit.selection.solver import Program, Solution, searched, solve
 
 ROUNDS = 50
-"""How often cycles are cut before patterns of small gain are given up for them."""
+"""How often constraints for cycles are added before patterns of small gain are dropped."""
 MOST = 100
-"""Patterns of one program at most."""
+"""The most patterns of one program."""
 SMALL = 2000
-"""Operators up to which a selection that may not be the best is held against a greedy one."""
+"""The most operators for which a selection that may not be the best is compared with greedy."""
 TIE = 1e-7
-"""What an operator less to launch counts beside the largest gain, where gains are equal."""
+"""The gain of an operator in a larger pattern, relative to the largest gain: it decides ties."""
 
 
 def exact(problem: Problem, few: int = 0) -> Selection:
-    """The patterns of the largest gain that are disjoint and make no cycle.
+    """Return the patterns of the largest gain that are disjoint and make no cycle.
 
-    A component, patterns that overlap or are on a cycle together, is a program of its own; one of
-    at most a ``few`` patterns is searched through, without a solver. Where a component has over
-    `MOST` patterns, it is cut where that loses least; then, or where its program is not solved, the
-    bound says what may be lost. Components that are alike are solved once.
+    A component, patterns that overlap or are on a cycle together, is a program of its own.
+    Components of more than `MOST` patterns are cut where that loses least; then, or if its program
+    is not solved, the bound says how much may be lost. Equal components are solved once.
+
+    Args:
+        problem: the patterns.
+        few: the most patterns of a component that is searched without a solver.
     """
     run = _Exact(problem, few)
     for k in range(ROUNDS):
-        found = cycles(problem, run.chosen())
-        if not found:
+        new_cycles = cycles(problem, run.chosen())
+        if not new_cycles:
             break
         run.rounds = k + 1
-        run.cut(found)
-    chosen = run.selection()
-    if chosen.gap > TIE and len(problem.needs) <= SMALL:
+        run.cut(new_cycles)
+    best = run.selection()
+    if best.gap > TIE and len(problem.predecessors) <= SMALL:
         other = greedy(problem)
-        if other.gain > chosen.gain:
-            return evolve(chosen, chosen=other.chosen, gain=other.gain, solver=other.solver)
-    return chosen
+        if other.gain > best.gain:
+            return evolve(best, chosen=other.chosen, gain=other.gain, solver=other.solver)
+    return best
 
 
 @define(eq=False)
 class _Component:
-    """Patterns that are chosen together, the cuts among them, and what was found last."""
+    """Patterns that are chosen together.
+
+    Attributes:
+        patterns: the numbers of the patterns.
+        cuts: sets of patterns of which not all can be chosen.
+        chosen: the chosen patterns; None if the component has not been solved.
+        bound: no choice gains more.
+        rows: the number of constraints.
+        solver: the name of the solver.
+    """
 
     patterns: list[int]
     cuts: list[frozenset[int]] = field(factory=list)
@@ -63,27 +75,30 @@ class _Component:
 
 
 class _Exact:
+    """One search: components, and the solutions of their programs."""
+
     def __init__(self, problem: Problem, few: int) -> None:
         self.problem, self.few, self.rounds = problem, few, 0
         self.components = [_Component(c) for c in _components(problem)]
-        self.known: dict[Program, Solution | None] = {}
+        self.solutions: dict[Program, Solution | None] = {}
 
     def chosen(self) -> set[int]:
-        """What all components choose; those that changed are solved again."""
+        """Return the patterns that components choose; changed components are solved again."""
         for c in self.components:
             if c.chosen is None:
                 self._solve(c)
         return {k for c in self.components for k in c.chosen or ()}
 
-    def cut(self, found: Iterable[frozenset[int]]) -> None:
+    def cut(self, new_cycles: Iterable[frozenset[int]]) -> None:
         """Forbid that all patterns of a cycle are chosen; their components become one."""
-        for cycle in found:
-            met = [c for c in self.components if not cycle.isdisjoint(c.patterns)]
-            merged = _Component(sorted(k for c in met for k in c.patterns))
-            merged.cuts = [*(x for c in met for x in c.cuts), cycle]
-            self.components = [c for c in self.components if c not in met] + [merged]
+        for cycle in new_cycles:
+            parts = [c for c in self.components if not cycle.isdisjoint(c.patterns)]
+            merged = _Component(sorted(k for c in parts for k in c.patterns))
+            merged.cuts = [*(x for c in parts for x in c.cuts), cycle]
+            self.components = [c for c in self.components if c not in parts] + [merged]
 
     def _solve(self, c: _Component) -> None:
+        """Solve a component."""
         problem = self.problem
         if not c.cuts and is_nested(problem, c.patterns):
             c.chosen, c.solver = nested(problem, c.patterns), "nested"
@@ -91,30 +106,31 @@ class _Exact:
             return
         c.chosen, c.rows, c.solver = set(), 0, ""
         pieces = pieces_of(problem, c.patterns, MOST)
-        for kept in pieces:
-            program = _program(problem, kept, c.cuts)
-            found = self._solved(program)
-            if found is None:
-                found = Solution(greedy(_part(problem, kept)).chosen, "greedy")
-            c.chosen |= {kept[k] for k in found.chosen}
+        for piece in pieces:
+            program = _program(problem, piece, c.cuts)
+            solution = self._solution(program)
+            if solution is None:
+                solution = Solution(greedy(_part(problem, piece)).chosen, "greedy")
+            c.chosen |= {piece[k] for k in solution.chosen}
             c.rows += len(program.rows)
-            c.solver = found.solver
+            c.solver = solution.solver
         c.bound = problem.gain(c.chosen)
         if sum(map(len, pieces)) < len(c.patterns) or c.solver == "greedy":
             c.bound = selection(_part(problem, c.patterns), (), "").bound
 
-    def _solved(self, program: Program) -> Solution | None:
-        if program not in self.known:
+    def _solution(self, program: Program) -> Solution | None:
+        """Return the solution of a program; None if no solver found one."""
+        if program not in self.solutions:
             small = len(program.gains) <= self.few
-            self.known[program] = searched(program) if small else solve(program)
-        return self.known[program]
+            self.solutions[program] = searched(program) if small else solve(program)
+        return self.solutions[program]
 
     def selection(self) -> Selection:
-        """What is chosen in the end; what would still make cycles gives up what gains least."""
+        """Return the selection; of a cycle that is left the pattern that gains least is dropped."""
         chosen = self.chosen()
         solvers = sorted({c.solver for c in self.components})
-        while found := cycles(self.problem, chosen):
-            for cycle in found:
+        while left := cycles(self.problem, chosen):
+            for cycle in left:
                 chosen.discard(min(cycle, key=lambda k: (self.problem.patterns[k].gain, k)))
             solvers = sorted({*solvers, "dropped"})
         return Selection(
@@ -129,15 +145,15 @@ class _Exact:
 
 
 def _part(problem: Problem, kept: Sequence[int]) -> Problem:
-    """The problem of some patterns."""
-    return Problem(problem.needs, [problem.patterns[k] for k in kept])
+    """Return the problem of some patterns."""
+    return Problem(problem.predecessors, [problem.patterns[k] for k in kept])
 
 
 def _components(problem: Problem) -> list[list[int]]:
-    """Patterns by whether they overlap, or overlap what overlaps them."""
+    """Return the connected components of patterns that overlap."""
     overlaps = problem.overlaps
     seen: set[int] = set()
-    found = []
+    components = []
     for k in range(len(problem.patterns)):
         if k in seen:
             continue
@@ -148,12 +164,12 @@ def _components(problem: Problem) -> list[list[int]]:
                 seen.add(j)
                 todo.append(j)
                 inside.append(j)
-        found.append(sorted(inside))
-    return found
+        components.append(sorted(inside))
+    return components
 
 
 def _program(problem: Problem, kept: Sequence[int], cuts: Collection[frozenset[int]]) -> Program:
-    """The program of some patterns; among equal gains those that leave fewer kernels win."""
+    """Return the program of some patterns; of equal gains those that leave fewer kernels win."""
     place = {k: j for j, k in enumerate(kept)}
     patterns = [problem.patterns[k] for k in kept]
     most = max(p.gain for p in patterns)

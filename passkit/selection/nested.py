@@ -8,7 +8,7 @@ from passkit.selection.problem import Problem
 
 
 def is_nested(problem: Problem, family: Collection[int]) -> bool:
-    """Whether of any two patterns that share an operator one has all of the other."""
+    """Return whether of any two patterns that share an operator one has all of the other."""
     overlaps = problem.overlaps
     members = [p.members for p in problem.patterns]
     return all(
@@ -17,9 +17,9 @@ def is_nested(problem: Problem, family: Collection[int]) -> bool:
 
 
 def nested(problem: Problem, family: Collection[int]) -> set[int]:
-    """The disjoint patterns of such a family that gain most: each itself, or the best within it.
+    """Return the disjoint patterns of a nested family that gain most.
 
-    Of two that gain the same the larger one is chosen.
+    A pattern is compared with the best ones inside it; if both gain the same it is chosen.
     """
     members = [p.members for p in problem.patterns]
     best: dict[int, tuple[float, set[int]]] = {}

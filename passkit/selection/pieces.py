@@ -1,7 +1,7 @@
-"""Pieces: components of too many patterns for one program, cut where least is lost.
+"""Pieces of components that have too many patterns for one program.
 
-Where a cut lies follows from the patterns around it, not from where they are in a graph: layers
-that are alike are cut alike.
+Components are cut where the least gain is lost. The place of a cut depends on the patterns around
+it, not on their position in a graph: equal layers are cut equally.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from collections.abc import Sequence
 from passkit.selection.problem import Problem
 
 SHARE = 4
-"""Of the patterns of a component a piece has at least one in so many."""
+"""A piece has at least this part of the patterns of a component: one in so many."""
 
 
 def pieces_of(problem: Problem, patterns: Sequence[int], most: int) -> list[list[int]]:
-    """Patterns in pieces of at most ``most`` that share no operator; some may be left out."""
+    """Return patterns in pieces that share no operator; some patterns may be in none.
+
+    Args:
+        problem: the problem.
+        patterns: the numbers of the patterns.
+        most: the most patterns of a piece.
+    """
     done: list[list[int]] = []
     todo = [sorted(patterns)]
     while todo:
@@ -32,7 +38,7 @@ def pieces_of(problem: Problem, patterns: Sequence[int], most: int) -> list[list
 
 
 def _cut(problem: Problem, piece: Sequence[int]) -> tuple[list[int], list[int]]:
-    """The patterns in front of an operator, and those from it on."""
+    """Return the patterns before an operator, and those from it on."""
     first = {k: min(problem.patterns[k].members) for k in piece}
     last = {k: max(problem.patterns[k].members) for k in piece}
     by_first, by_last = sorted(piece, key=first.__getitem__), sorted(piece, key=last.__getitem__)

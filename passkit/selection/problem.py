@@ -1,4 +1,4 @@
-"""The problem: operators with what each needs, patterns of them, and what each pattern gains."""
+"""The selection problem: a graph of operators, patterns of them, and the gain of each pattern."""
 
 from __future__ import annotations
 
@@ -7,12 +7,17 @@ from functools import cached_property
 
 from attrs import frozen
 
-from passkit.selection.units import Units
+from passkit.graph.quotient import MergeGraph
 
 
 @frozen
 class Pattern:
-    """Operators by number that one kernel could compute, and the seconds that it would save."""
+    """Operators that one kernel could compute.
+
+    Attributes:
+        members: the numbers of the operators.
+        gain: the seconds that the kernel saves.
+    """
 
     members: frozenset[int]
     gain: float
@@ -20,48 +25,55 @@ class Pattern:
 
 @frozen(eq=False, slots=False)
 class Problem:
-    """Patterns in the order of their members, each of which could be chosen by itself.
+    """Patterns of a graph, in the order of their members, each of which could be chosen alone.
 
-    ``needs`` has for each operator those that it reads or waits for, in an order in which they can
-    run.
+    Attributes:
+        predecessors: for each operator, in a topological order, those that must run before it.
+        patterns: the patterns.
     """
 
-    needs: Sequence[Set[int]]
+    predecessors: Sequence[Set[int]]
     patterns: Sequence[Pattern]
 
     def gain(self, chosen: Iterable[int]) -> float:
-        """The seconds that patterns save together."""
+        """Return the seconds that patterns save together."""
         return sum(self.patterns[k].gain for k in chosen)
 
     @cached_property
     def overlaps(self) -> Sequence[Set[int]]:
         """For each pattern those that share an operator with it."""
-        of: dict[int, set[int]] = {}
+        patterns_with: dict[int, set[int]] = {}
         for k, p in enumerate(self.patterns):
             for v in p.members:
-                of.setdefault(v, set()).add(k)
+                patterns_with.setdefault(v, set()).add(k)
         return [
-            frozenset().union(*(of[v] for v in p.members)) - {k}
+            frozenset().union(*(patterns_with[v] for v in p.members)) - {k}
             for k, p in enumerate(self.patterns)
         ]
 
     @cached_property
-    def users(self) -> Sequence[Sequence[int]]:
-        """For each operator those that need it."""
-        found: list[list[int]] = [[] for _ in self.needs]
-        for v, needs in enumerate(self.needs):
-            for n in needs:
-                found[n].append(v)
-        return found
+    def successors(self) -> Sequence[Sequence[int]]:
+        """For each operator those that must run after it."""
+        successors: list[list[int]] = [[] for _ in self.predecessors]
+        for v, before in enumerate(self.predecessors):
+            for n in before:
+                successors[n].append(v)
+        return successors
 
 
 @frozen(eq=False)
 class Selection:
-    """Patterns by number, what they gain, and what no selection gains more than.
+    """A selection of patterns.
 
-    ``solver`` says who chose them; ``rows`` are the constraints of all programs together, one for
-    each operator that several patterns have; ``cuts`` those that cycles added, in so many
-    ``rounds``.
+    Attributes:
+        chosen: the numbers of the patterns.
+        gain: the seconds that they save.
+        bound: no selection saves more seconds than this.
+        solver: the names of the solvers that chose them.
+        rows: the number of constraints of all programs together, one for each operator that several
+            patterns have.
+        cuts: the number of constraints that cycles added.
+        rounds: how often some were added.
     """
 
     chosen: tuple[int, ...]
@@ -78,13 +90,18 @@ class Selection:
         return 0.0 if self.bound <= 0 else max(0.0, 1 - self.gain / self.bound)
 
 
-def problem_of(needs: Sequence[Set[int]], patterns: Iterable[Pattern]) -> Problem:
-    """The problem without patterns that gain nothing, that others stand between, or met before."""
-    units = Units(needs)
+def problem_of(predecessors: Sequence[Set[int]], patterns: Iterable[Pattern]) -> Problem:
+    """Return the problem of those patterns that gain something and can be merged, each once.
+
+    Args:
+        predecessors: for each operator, in a topological order, those that must run before it.
+        patterns: the patterns; of equal ones that with the largest gain counts.
+    """
+    graph = MergeGraph(predecessors)
     best: dict[frozenset[int], Pattern] = {}
     for p in patterns:
-        known = best.get(p.members)
-        if p.gain > 0 and len(p.members) > 1 and (known is None or known.gain < p.gain):
+        other = best.get(p.members)
+        if p.gain > 0 and len(p.members) > 1 and (other is None or other.gain < p.gain):
             best[p.members] = p
-    kept = [p for p in best.values() if units.can_join(p.members)]
-    return Problem(needs, tuple(sorted(kept, key=lambda p: sorted(p.members))))
+    legal = [p for p in best.values() if graph.can_merge(p.members)]
+    return Problem(predecessors, tuple(sorted(legal, key=lambda p: sorted(p.members))))

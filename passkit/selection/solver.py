@@ -1,4 +1,4 @@
-"""Programs of choices, yes or no, and who solves them: HiGHS or CBC through PuLP, by name."""
+"""Integer programs of binary choices, and their solvers: HiGHS or CBC, through PuLP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ HALF = 0.5
 
 @frozen
 class Program:
-    """Choose what gains most, of each row's choices at most as many as stand beside it."""
+    """A program: the choices that gain most together under constraints.
+
+    Attributes:
+        gains: the gain of each choice.
+        rows: constraints: some choices, and how many of them can be made at most.
+    """
 
     gains: Sequence[float]
     rows: Sequence[tuple[tuple[int, ...], int]]
@@ -26,14 +31,19 @@ class Program:
 
 @frozen
 class Solution:
-    """The choices, and who made them."""
+    """The choices of a program.
+
+    Attributes:
+        chosen: the numbers of the choices.
+        solver: the name of the solver.
+    """
 
     chosen: tuple[int, ...]
     solver: str
 
 
 def solve(program: Program) -> Solution | None:
-    """The best choices; None where there is no solver, or it did not finish."""
+    """Return the best choices; None if there is no solver, or it did not finish."""
     name = solver_name()
     if name is None:
         return None
@@ -45,67 +55,70 @@ def solve(program: Program) -> Solution | None:
     model += pulp.lpSum(gain * x for gain, x in zip(program.gains, chosen, strict=True))
     for k, (row, most) in enumerate(program.rows):
         model += pulp.lpSum(chosen[j] for j in row) <= most, f"row{k}"
-    found = model.solve(pulp.getSolver(name, msg=False, gapRel=0.0))
-    if not _is_optimal(found):
+    status = model.solve(pulp.getSolver(name, msg=False, gapRel=0.0))
+    if not _is_optimal(status):
         return None
     values = [x.value() for x in chosen]
     return Solution(tuple(k for k, v in enumerate(values) if v is not None and v > HALF), name)
 
 
-def _is_optimal(found: Any) -> bool:
-    """Whether PuLP says so: by a number up to version 3, from 4 on by a record, 4.2 by its name."""
-    said = getattr(found, "status_str", getattr(found, "status", found))
-    return said == 1 or "optimal" in str(said).lower()
+def _is_optimal(status: Any) -> bool:
+    """Return whether a status of PuLP is "optimal".
+
+    It is a number up to version 3, a record in version 4, and a text from version 4.2 on.
+    """
+    value = getattr(status, "status_str", getattr(status, "status", status))
+    return value == 1 or "optimal" in str(value).lower()
 
 
 def searched(program: Program) -> Solution:
-    """The best choices of a small program, by trying all that could be better than the best."""
+    """Return the best choices of a small program, by branch and bound."""
     order = sorted(range(len(program.gains)), key=lambda j: (-program.gains[j], j))
     left = [sum(max(0.0, program.gains[j]) for j in order[k:]) for k in range(len(order) + 1)]
     rows = [(frozenset(row), most) for row, most in program.rows]
-    best, kept = 0.0, frozenset[int]()
+    best_gain, best = 0.0, frozenset[int]()
     todo = [(0, 0.0, frozenset[int]())]
     while todo:
         k, gain, chosen = todo.pop()
-        if gain > best:
-            best, kept = gain, chosen
-        if k == len(order) or gain + left[k] <= best:
+        if gain > best_gain:
+            best_gain, best = gain, chosen
+        if k == len(order) or gain + left[k] <= best_gain:
             continue
         j = order[k]
         todo.append((k + 1, gain, chosen))
         more = chosen | {j}
         if all(len(more & row) <= most for row, most in rows if j in row):
             todo.append((k + 1, gain + program.gains[j], more))
-    return Solution(tuple(sorted(kept)), "search")
+    return Solution(tuple(sorted(best)), "search")
 
 
 @cache
 def solver_name() -> str | None:
-    """The solver that is there."""
+    """Return the name of the first solver that is available; None if none is."""
     try:
         import pulp
     except ImportError:
         return None
-    there = pulp.listSolvers(onlyAvailable=True)
-    name = next((name for name in SOLVERS if name in there), None)
+    available = pulp.listSolvers(onlyAvailable=True)
+    name = next((name for name in SOLVERS if name in available), None)
     if name == "HiGHS":
-        _greeted()
+        _suppress_greeting()
     return name
 
 
-def _greeted() -> None:
-    """Let HiGHS print its name and licence, which it does once whatever its settings, to nobody."""
-    make: Any = import_module("highspy").Highs
+def _suppress_greeting() -> None:
+    """Discard the name and licence that HiGHS prints once, whatever its settings."""
+    highs: Any = import_module("highspy").Highs
     try:
         kept = os.dup(1)
     except OSError:  # there is no output to keep clean
         return
-    nobody = os.open(os.devnull, os.O_WRONLY)
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(nobody, 1)
-        make()
+        os.dup2(null, 1)
+        highs()
         CDLL(None).fflush(None)
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-        os.close(nobody)
+        os.close(null)

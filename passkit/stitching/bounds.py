@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.plan.closing import reads_of_part
+from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import estimate
 from passkit.space.layout import Layout, lay_apart
@@ -57,7 +57,7 @@ class Bound:
         self, group: Group, parts: Mapping[Piece, Sequence[Entry]], target: Target
     ) -> None:
         self.group, self.target = group, target
-        read = {e for p in parts for e in reads_of_part(group.graph, p.nodes)}
+        read = {e for p in parts for e in live_ins(group.graph, p.nodes)}
         held = {e for values in parts.values() for e in values}
         self.parts = [self._part(p, values, read, held) for p, values in parts.items()]
 
@@ -76,7 +76,7 @@ class Bound:
         (node,), contract = piece.nodes, contract_of(piece.nodes[0])
         assert contract is not None
         shape = known_shape(node.entries[0])
-        operands = (e for e in reads_of_part(self.group.graph, [node]) if e in held)
+        operands = (e for e in live_ins(self.group.graph, [node]) if e in held)
         together = (*operands, *(e for e in values if e in read))
 
         def product(states: States, tiles: Extent) -> float:

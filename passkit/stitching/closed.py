@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
-from passkit.plan.closing import make_group, reads_of_part
+from passkit.graph.quotient import live_ins
+from passkit.plan.closing import extract_group
 from passkit.plan.group import Group
 from passkit.space.layout import lay_out
 
@@ -18,7 +19,7 @@ def closed(
 ) -> tuple[Group, tuple[Entry, ...]]:
     """A part as a group of its own, and what feeds it: the same for all ways to split it."""
     wanted = [n.entries[0] for n in results]
-    part, feeds = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    part, feeds = extract_group(graph, nodes, live_ins(graph, nodes), wanted)
     return part, tuple(feeds)
 
 
@@ -32,5 +33,5 @@ def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
         if n.entries[0] not in read
         or any(u not in inside for u in graph.users.get(n.entries[0], ()))
     ]
-    group, _ = make_group(graph, nodes, reads_of_part(graph, nodes), wanted)
+    group, _ = extract_group(graph, nodes, live_ins(graph, nodes), wanted)
     return lay_out(group.graph)

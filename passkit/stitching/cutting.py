@@ -20,7 +20,7 @@ from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import OpPattern
-from passkit.plan.closing import reads_of_part
+from passkit.graph.quotient import live_ins
 from passkit.plan.schedule import RECOMPUTE, is_expensive
 from passkit.space.layout import lay_apart
 from passkit.space.reads import Index, reads_of
@@ -203,7 +203,7 @@ def without(
     """
     found: list[Piece] = []
     for piece in pieces:
-        todo = [e.node for e in reads_of_part(graph, piece.nodes) if e.node in dropped]
+        todo = [e.node for e in live_ins(graph, piece.nodes) if e.node in dropped]
         if not todo:
             found.append(piece)
             continue
@@ -232,5 +232,5 @@ def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[No
 
 def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
     """What of each part others read, or the caller."""
-    wanted = {e for p in pieces for e in reads_of_part(graph, p.nodes)} | set(graph.outputs)
+    wanted = {e for p in pieces for e in live_ins(graph, p.nodes)} | set(graph.outputs)
     return [[e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces]

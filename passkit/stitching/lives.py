@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.plan.closing import reads_of_part
+from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.flow import spans, work_of
@@ -46,9 +46,7 @@ class TilePart:
 def passed_on(graph: Graph, stitching: Stitching) -> list[tuple[int, Region]]:
     """The values that parts leave for others in scratch, and what a tile owns of each."""
     nodes = graph.nodes
-    read = {
-        e.node for p in stitching.parts for e in reads_of_part(graph, [nodes[k] for k in p.nodes])
-    }
+    read = {e.node for p in stitching.parts for e in live_ins(graph, [nodes[k] for k in p.nodes])}
     return [(k, region) for k, region in stitching.regions if nodes[k] in read]
 
 

@@ -17,7 +17,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FContract
-from passkit.plan.closing import reads_of_part
+from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.shared import ROOM, tile_parts
@@ -187,7 +187,7 @@ def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
     """
     found: dict[Entry, Entry] = {}
     for piece in pieces:
-        read = [e for e in reads_of_part(graph, piece.nodes) if not is_free(e.node)]
+        read = [e for e in live_ins(graph, piece.nodes) if not is_free(e.node)]
         users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
         folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
         moves = any(n.op is not None and n.op.has_attr("FElement") for n in piece.nodes)
@@ -330,7 +330,7 @@ class _Plan:
     ) -> tuple[dict[Node, Region], list[_Made]] | Diagnostic:
         """The parts; rows are whole vectors in scratch where there is room and no part minds."""
         regions = {e.node: region_of(known_shape(e), s) for e, s in states.items()}
-        passed = {e.node for p in self.pieces for e in reads_of_part(self.graph, p.nodes)}
+        passed = {e.node for p in self.pieces for e in live_ins(self.graph, p.nodes)}
         vector = self.target.lanes if self.roomy else 1
         wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
         while any(r.pitch is not None for r in wide.values()):
@@ -352,7 +352,7 @@ class _Plan:
     ) -> list[_Made] | Diagnostic:
         made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
-            read = [e.node for e in reads_of_part(self.graph, piece.nodes)]
+            read = [e.node for e in live_ins(self.graph, piece.nodes)]
             own = tuple(regions.get(n) for n in (*(e.node for e in values), *read))
             key = tuple(piece.nodes), own, tiles, tuple(self.dropped)
             found = self.made.get(key)

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from passkit.ast.stage import Level
 from passkit.graph.node import Node, known_shape
-from passkit.plan.closing import reads_of_part
+from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import Schedule
 from passkit.space.nest import Nest, nests_of, value_names
@@ -33,7 +33,7 @@ def values_of(group: Group, names: dict[Node, str]) -> dict[Node, Nest]:
     """The values that parts may leave for others, and the results."""
     graph = group.graph
     pieces = cuts(graph)[0]
-    read = {e.node for p in pieces for e in reads_of_part(graph, p.nodes)}
+    read = {e.node for p in pieces for e in live_ins(graph, p.nodes)}
     shared = [n for p in pieces for n in p.nodes if n in p.owns and n in read]
     known = {name: node for node, name in value_names(group).items()}
     nests = ((known[nest.name], nest) for nest in nests_of(group, shared))

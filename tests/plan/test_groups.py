@@ -10,7 +10,7 @@ import pytest
 from attrs import frozen
 
 import passkit as pk
-from passkit.passes.fusion.partition import Partition
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.group import Group, Kind, fused_node
 
 ops = pk.ops
@@ -125,11 +125,11 @@ def test_a_group_made_by_hand() -> None:
 
 
 def test_constants_in_a_partition() -> None:
-    """A strategy that returns a `Partition` with a table in a group is refused, too."""
+    """A strategy that returns a `FusionPlan` with a table in a group is refused, too."""
 
     @pk.register_fusion("test_tables")
-    def everything(graph: pk.Graph) -> Partition:
-        return Partition([[n for n in graph.nodes if n.op is not None]])
+    def everything(graph: pk.Graph) -> FusionPlan:
+        return FusionPlan([[n for n in graph.nodes if n.op is not None]])
 
     graph = pk.Graph([ops.exp(pk.var("x", SHAPE) * TABLE)])
     with pytest.raises(pk.PassError, match="constant 'table', a constant of 12 elements"):

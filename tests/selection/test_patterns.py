@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from passkit.graph.quotient import MergeGraph
 from passkit.selection.patterns import LADDER, LARGEST, Kind, exploration, substitution
-from passkit.selection.units import Units
 
 L, E, R, P, G, OUT = (Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)
 
@@ -53,9 +53,9 @@ def test_between_cuts_nothing_waits_for_itself() -> None:
         needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
         kinds = [draw.choice((L, L, E, R, P, G)) for _ in range(n)]
         for cuts in LADDER:
-            units = Units(needs)
+            units = MergeGraph(needs)
             for pattern in substitution(needs, kinds, cuts):
-                units.join(pattern)  # raises where others stand between
+                units.merge(pattern)  # raises where others stand between
 
 
 def test_long_patterns_are_cut() -> None:
@@ -73,7 +73,7 @@ FIGURE: list[set[int]] = [set(), {0}, {1}, {1}, {2, 3}]
 def test_what_grows_across_cuts() -> None:
     """Product, elementwise, fold and product are one, which cuts at products never give."""
     kinds = [P, E, R, L, P]
-    found = list(exploration(Units(FIGURE), kinds, [1]))
+    found = list(exploration(MergeGraph(FIGURE), kinds, [1]))
 
     assert frozenset(range(5)) in found and len(set(found)) == len(found)
     assert all(frozenset(range(5)) not in substitution(FIGURE, kinds, c) for c in LADDER[1:])
@@ -83,20 +83,20 @@ def test_what_stands_between_comes_along() -> None:
     """A step over an operator that cannot be left out takes it in; one that stays out ends it."""
     needs: list[set[int]] = [set(), {0}, {0, 1}]
 
-    assert shown(exploration(Units(needs), [L, L, L], [0])) == [[0, 1], [0, 1, 2]]
-    assert shown(exploration(Units(needs), [L, OUT, L], [0])) == []
+    assert shown(exploration(MergeGraph(needs), [L, L, L], [0])) == [[0, 1], [0, 1, 2]]
+    assert shown(exploration(MergeGraph(needs), [L, OUT, L], [0])) == []
 
 
 def test_budgets_and_limits() -> None:
     """As many patterns as allowed, some for each seed; none that breaks the limit."""
     needs = [set[int]()] + [{k} for k in range(29)]
-    units, kinds = Units(needs), [L] * 30
+    units, kinds = MergeGraph(needs), [L] * 30
     found = list(exploration(units, kinds, [3, 20], budget=10))
     small = list(exploration(units, kinds, [3], limit=lambda p: len(p) < 3))
 
     assert len(found) == 10 and {3 in p for p in found} == {20 in p for p in found} == {True, False}
     assert shown(small) == [[2, 3], [3, 4]]
-    assert list(exploration(Units([set()] * 11 + [set(range(11))]), [L] * 12, [0])) == []
+    assert list(exploration(MergeGraph([set()] * 11 + [set(range(11))]), [L] * 12, [0])) == []
 
 
 def test_ways_between_units() -> None:
@@ -105,7 +105,7 @@ def test_ways_between_units() -> None:
     for _ in range(300):
         n = draw.randint(3, 12)
         needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
-        units = Units(needs)
+        units = MergeGraph(needs)
         body = draw.sample(range(n), 2)
         above: dict[int, set[int]] = {}
         for k in range(n):

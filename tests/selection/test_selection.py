@@ -173,7 +173,7 @@ def test_selections_do_not_depend_on_the_order_given(way: Callable[[Problem], Se
     """The same patterns in another order are chosen as before."""
     for seed in range(20):
         problem = random_problem(seed)
-        turned = problem_of(problem.needs, reversed(problem.patterns))
+        turned = problem_of(problem.predecessors, reversed(problem.patterns))
         assert way(turned).chosen == way(problem).chosen
 
 

@@ -1,4 +1,4 @@
-"""The partition that a fusion strategy of a user's returns, checked and made complete."""
+"""The fusion plan that a user's strategy returns, checked and made complete."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
+from passkit.graph.quotient import is_leaf
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.contract import contract, group_of
-from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Partition, why_opaque
-from passkit.plan.planner import outline_group
+from passkit.passes.fusion.contract import quotient_of
+from passkit.passes.fusion.fusible import why_opaque
+from passkit.passes.fusion.fusion_plan import FusionPlan
+from passkit.passes.fusion.legality import Legality, Level
 from passkit.plan.strategy import Strategy
-from passkit.space.space import is_free
-from passkit.stitching.cutting import contract_of
 
 
-def partition_of(graph: Graph, strategy: Strategy, context: PassContext) -> Partition:
-    """The partition that a strategy makes of a graph; operators that it leaves out run alone.
+def fusion_plan_of(graph: Graph, strategy: Strategy, context: PassContext) -> FusionPlan:
+    """Return the fusion plan of a strategy; operators that it leaves out run alone.
 
-    A strategy returns lists of nodes, one for each kernel, or a `Partition`, as those of passkit
+    A strategy returns lists of nodes, one for each kernel, or a `FusionPlan`, as those of passkit
     do. Lists are checked: each node is an operator of the graph that a kernel can compute, and in
     one group; groups can be ordered, keep what no_fuse and keep_apart ask for, and have a schedule
     on the target.
@@ -30,43 +29,50 @@ def partition_of(graph: Graph, strategy: Strategy, context: PassContext) -> Part
     Raises: PassError naming the strategy, the group, and what is wrong with it.
     """
     returned = strategy(graph, context)
-    if isinstance(returned, Partition):
+    if isinstance(returned, FusionPlan):
         return returned
-    check = _Check(graph, strategy.name, context)
+    check = _GroupCheck(graph, strategy.name, context)
     groups = check.groups(returned)
     alone = [
         [n]
         for n in graph.nodes
-        if n not in check.home and why_opaque(graph, n, context.target) is None
+        if n not in check.group_of and why_opaque(graph, n, context.target) is None
     ]
-    out = Partition([*groups, *alone])
-    check.plannable(out, len(groups))
-    _explain(graph, strategy.name, out, context)
-    return out
+    fusion_plan = FusionPlan([*groups, *alone])
+    check.check_legality(fusion_plan, len(groups))
+    _explain(graph, strategy.name, fusion_plan, context)
+    return fusion_plan
 
 
-class _Check:
-    """One check of the groups that a strategy returned."""
+class _GroupCheck:
+    """One check of the groups that a strategy returned.
+
+    Attributes:
+        group_of: the number of the group of each node that has been checked.
+    """
 
     def __init__(self, graph: Graph, name: str, context: PassContext) -> None:
         self.graph, self.name, self.context = graph, name, context
-        self.home: dict[Node, int] = {}
+        self.legality = Legality(graph, context)
+        self.group_of: dict[Node, int] = {}
 
     def fail(self, problem: str) -> PassError:
+        """Return an error that names the strategy."""
         return PassError(f"fusion strategy {self.name!r}: {problem}")
 
     def groups(self, returned: Any) -> list[list[Node]]:
-        """The groups as lists of nodes in post-order, each node checked by itself."""
-        if isinstance(returned, (str, Mapping, Node, Entry)) or not isinstance(returned, Iterable):
+        """Return the groups as lists of nodes in post-order, each node checked by itself.
+
+        Raises: PassError for what is no list of groups of nodes.
+        """
+        if not _is_list(returned):
             raise self.fail(
                 f"it must return a list of groups, each a list of nodes, got "
                 f"{type(returned).__name__}; return [[node, …], …]"
             )
         groups = []
         for number, members in enumerate(returned):
-            if isinstance(members, (str, Mapping, Node, Entry)) or not isinstance(
-                members, Iterable
-            ):
+            if not _is_list(members):
                 raise self.fail(
                     f"group {number} must be a list of nodes, got {type(members).__name__}; "
                     f"return [[node, …], …]"
@@ -78,7 +84,11 @@ class _Check:
         return groups
 
     def node(self, number: int, member: Any) -> Node:
-        """A member of a group, which no other group has, and which a kernel can compute."""
+        """Return a member of a group as a node.
+
+        Raises: PassError if it is no node of the graph, is in another group, or no kernel can
+            compute it.
+        """
         node = member.node if isinstance(member, Entry) else member
         if not isinstance(node, Node):
             names = self.graph.names.values()
@@ -92,65 +102,74 @@ class _Check:
                 f"group {number} has {node.where}, which is not in the graph that it was given; "
                 f"take nodes from graph.nodes"
             )
-        called = self.graph.names[node]
-        if is_free(node):
+        name = self.graph.names[node]
+        if is_leaf(node):
             raise self.fail(
-                f"group {number} has the input or constant {called!r}; leave it out: each group "
+                f"group {number} has the input or constant {name!r}; leave it out: each group "
                 f"takes along what it reads"
             )
-        if node in self.home:
+        if node in self.group_of:
             raise self.fail(
-                f"{called!r} is in group {self.home[node]} and in group {number}; a node is in "
+                f"{name!r} is in group {self.group_of[node]} and in group {number}; a node is in "
                 f"one group"
             )
-        opaque = None if contract_of(node) else why_opaque(self.graph, node, self.context.target)
+        opaque = self.legality.operator(node)
         if opaque is not None:
-            way_out = opaque.way_out or f"leave {called!r} out: it runs by itself"
+            way_out = opaque.way_out or f"leave {name!r} out: it runs by itself"
             raise self.fail(
-                f"group {number} has {called!r}, which no kernel computes: {opaque}; {way_out}"
+                f"group {number} has {name!r}, which no kernel computes: {opaque}; {way_out}"
             )
-        self.home[node] = number
+        self.group_of[node] = number
         return node
 
-    def plannable(self, partition: Partition, count: int) -> None:
-        """Check the first ``count`` groups against hints, each other, and the target."""
-        limits = Limits(self.graph, self.context)
-        for number, nodes in enumerate(partition.groups[:count]):
-            misfit = limits.all(nodes) if len(nodes) > 1 else None
-            if misfit is not None:
-                raise self.fail(f"{self.called(number, nodes)} cannot be one: {misfit}")
+    def check_legality(self, fusion_plan: FusionPlan, count: int) -> None:
+        """Check the first ``count`` groups against hints, each other, and the target.
+
+        Raises: PassError if one of them cannot be a kernel.
+        """
+        groups = fusion_plan.groups[:count]
         try:
-            contract(self.graph, partition)
+            quotient = quotient_of(self.graph, fusion_plan)
         except GraphError as error:
             raise self.fail(f"{error}; take in what lies between, or split one of them") from None
-        for number, nodes in enumerate(partition.groups[:count]):
-            plan = outline_group(group_of(self.graph, nodes), self.context.target)
-            if isinstance(plan, Diagnostic):
+        numbers = [quotient.cluster_of[nodes[0]] for nodes in groups]
+        for number, nodes in zip(numbers, groups, strict=True):
+            problem = self.legality.check(quotient, [number])
+            if problem is not None:
+                raise self.fail(f"{self.describe(nodes)} cannot be one: {problem}")
+        for number, nodes in zip(numbers, groups, strict=True):
+            problem = self.legality.check(quotient, [number], Level.FULL)
+            if problem is not None:
                 raise self.fail(
-                    f"{self.called(number, nodes)} has no schedule on target "
-                    f"{self.context.target.name}: {plan}; split it"
+                    f"{self.describe(nodes)} has no schedule on target "
+                    f"{self.context.target.name}: {problem}; split it"
                 )
 
-    def called(self, number: int, nodes: Sequence[Node]) -> str:
-        """How a message calls a group."""
+    def describe(self, nodes: Sequence[Node]) -> str:
+        """Return the number of a group, and names of its nodes."""
         names = [self.graph.names[n] for n in nodes]
         shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-        return f"group {number} ({shown})"
+        return f"group {self.group_of[nodes[0]]} ({shown})"
 
 
-def _explain(graph: Graph, name: str, partition: Partition, context: PassContext) -> None:
+def _is_list(value: Any) -> bool:
+    """Return whether a value can be iterated, and is no text, table, node or entry."""
+    return isinstance(value, Iterable) and not isinstance(value, (str, Mapping, Node, Entry))
+
+
+def _explain(graph: Graph, name: str, fusion_plan: FusionPlan, context: PassContext) -> None:
     """Give each edge between two operators its decision, for `pk.explain`."""
-    home = {n: k for k, nodes in enumerate(partition.groups) for n in nodes}
+    group_of = {n: k for k, nodes in enumerate(fusion_plan.groups) for n in nodes}
     for node in graph.nodes:
         for producer in dict.fromkeys(e.node for e in node.inputs):
-            if is_free(producer) or is_free(node):
+            if is_leaf(producer) or is_leaf(node):
                 continue
-            note = (graph.names, producer, node)
-            ends = [n for n in (producer, node) if n not in home]
-            opaque = why_opaque(graph, ends[0], context.target) if ends else None
+            edge = (graph.names, producer, node)
+            outside = [n for n in (producer, node) if n not in group_of]
+            opaque = why_opaque(graph, outside[0], context.target) if outside else None
             if opaque is not None:
-                partition.note(*note, opaque)
-            elif home[producer] == home[node]:
-                partition.note(*note, Diagnostic("fused.strategy", {"strategy": name}))
+                fusion_plan.note(*edge, opaque)
+            elif group_of[producer] == group_of[node]:
+                fusion_plan.note(*edge, Diagnostic("fused.strategy", {"strategy": name}))
             else:
-                partition.note(*note, Diagnostic("fusion.strategy", {"strategy": name}))
+                fusion_plan.note(*edge, Diagnostic("fusion.strategy", {"strategy": name}))

@@ -1,4 +1,4 @@
-"""What a selection chose, from what, and what it says about each edge that stays apart."""
+"""The result of a selection in numbers, and what it says about each edge that stays apart."""
 
 from __future__ import annotations
 
@@ -8,23 +8,34 @@ from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Node
-from passkit.passes.fusion.board import Board
-from passkit.passes.fusion.explore import Explorer, Tried
+from passkit.passes.fusion.explore import Candidate, Explorer
 from passkit.plan.group import Decision
 from passkit.selection.problem import Pattern, Problem, Selection
 from passkit.values.units import bytes_text, percent_text, seconds_text
 
-FEW = 6
-"""Operators of a pattern that are named at most."""
+MAX_NAMES = 6
+"""The most operators of a pattern that are named."""
 
 
 @frozen
 class Chosen:
-    """A selection in numbers: of how many patterns what was chosen, by whom, and what that saves.
+    """A selection in numbers.
 
-    ``before`` and ``after`` are the seconds of all that runs, as far as anybody knows them; ``gap``
-    is the share of what could be gained at most that was not. What so many of the patterns gain was
-    ``measured``. ``peaks`` are the bytes of values between kernels at most, before and after.
+    Attributes:
+        operators: the number of operators.
+        units: the number of clusters that the selection began with.
+        tried: the number of sets of clusters that were examined.
+        pool: the number of sets that pay.
+        rows: the number of constraints of integer programs.
+        cuts: the number of constraints for cycles among them.
+        rounds: how often constraints for cycles were added.
+        solver: the names of the solvers.
+        gap: the share of the largest possible gain that the chosen sets do not gain.
+        chosen: the number of chosen sets.
+        before: the seconds of all kernels and calls before, as far as they are known.
+        after: the seconds afterwards.
+        measured: the number of sets whose gain was measured.
+        peaks: the largest bytes of values between kernels, before and after.
     """
 
     operators: int
@@ -56,105 +67,138 @@ class Chosen:
 
 
 def recorded(
-    board: Board,
     explorer: Explorer,
     problem: Problem,
-    found: Selection,
-    chosen: Sequence[Pattern],
-    left: tuple[float, tuple[int, int]],
+    selection: Selection,
+    patterns: Sequence[Pattern],
+    after: float,
+    peaks: tuple[int, int],
 ) -> Chosen:
-    """The selection in numbers; ``left`` are the seconds afterwards, and both peaks of memory."""
-    after, peaks = left
+    """Return a selection in numbers.
+
+    Args:
+        explorer: the exploration.
+        problem: the patterns that pay.
+        selection: the best selection of these.
+        patterns: the patterns that were chosen in the end.
+        after: the seconds of all kernels and calls afterwards.
+        peaks: the largest bytes of values between kernels, before and after.
+    """
     return Chosen(
-        operators=len(board.of), units=len(board.list), tried=len(explorer.tried),
-        pool=len(problem.patterns), rows=found.rows, cuts=found.cuts, rounds=found.rounds,
-        solver=found.solver, gap=found.gap, chosen=len(chosen), before=sum(explorer.costs),
-        after=after, measured=sum(t.measured for t in explorer.tried.values()), peaks=peaks,
-    )  # fmt: skip
+        operators=len(explorer.groups.quotient.cluster_of),
+        units=len(explorer.groups),
+        tried=len(explorer.candidates),
+        pool=len(problem.patterns),
+        rows=selection.rows,
+        cuts=selection.cuts,
+        rounds=selection.rounds,
+        solver=selection.solver,
+        gap=selection.gap,
+        chosen=len(patterns),
+        before=sum(explorer.costs),
+        after=after,
+        measured=sum(c.is_measured for c in explorer.candidates.values()),
+        peaks=peaks,
+    )
 
 
 class Verdicts:
-    """What became of edges between units, where that was decided by what they would gain."""
+    """The decisions about edges between clusters that depend on what a selection gains.
 
-    def __init__(self, board: Board, explorer: Explorer, chosen: Sequence[Pattern]) -> None:
-        self.board, self.explorer, self.chosen = board, explorer, chosen
-        self.home = {k: p for p in chosen for k in p.members}
-        self.tried: dict[int, list[Tried]] = {}
-        for t in explorer.tried.values():
-            for k in t.members:
-                self.tried.setdefault(k, []).append(t)
-        self.node_of = {name: n for n, name in board.graph.names.items()}
-        self.copied: dict[Node, list[Pattern]] = {}
-        for p in chosen:
-            for n in dict.fromkeys(n for k in p.members for n in board.list[k].clones):
-                self.copied.setdefault(n, []).append(p)
+    Attributes:
+        explorer: the exploration.
+        patterns: the patterns that were chosen.
+    """
 
-    def settled(self, log: Iterable[Decision]) -> Iterator[Decision]:
-        """Decisions about edges, those of the selection in the place of what was said before."""
+    def __init__(self, explorer: Explorer, patterns: Sequence[Pattern]) -> None:
+        self.explorer, self.patterns = explorer, patterns
+        self._quotient = explorer.groups.quotient
+        self._names = explorer.groups.graph.names
+        self._pattern_of = {k: p for p in patterns for k in p.members}
+        self._candidates_with: dict[int, list[Candidate]] = {}
+        for candidate in explorer.candidates.values():
+            for k in candidate.members:
+                self._candidates_with.setdefault(k, []).append(candidate)
+        self._node_of = {name: n for n, name in self._names.items()}
+        self._duplicating: dict[Node, list[Pattern]] = {}
+        for p in patterns:
+            copies = (n for k in p.members for n in self._quotient.clusters[k].duplicated)
+            for n in dict.fromkeys(copies):
+                self._duplicating.setdefault(n, []).append(p)
+
+    def final(self, log: Iterable[Decision]) -> Iterator[Decision]:
+        """Yield the decisions about edges, those of the selection in place of earlier ones."""
         for d in log:
-            one, another = (self._unit(name) for name in (d.producer, d.consumer))
+            one, another = (self._cluster(name) for name in (d.producer, d.consumer))
             is_open = not d.fused and d.diagnostic.causes[-1].code != "fuel"
             if is_open and self._is_repeated(d):
                 yield Decision(d.producer, d.consumer, Diagnostic("fused.repeated"))
             elif not is_open or one is None or another is None or one == another:
                 yield d
             else:
-                yield self._decided(d, one, another)
+                yield self._decide(d, one, another)
 
     def _is_repeated(self, d: Decision) -> bool:
         """Return whether a chosen kernel has the producer and a copy of the consumer."""
-        producer, consumer = (self.node_of.get(name) for name in (d.producer, d.consumer))
+        producer, consumer = (self._node_of.get(name) for name in (d.producer, d.consumer))
         if producer is None or consumer is None:
             return False
-        unit = self.board.of.get(producer)
-        kernels = self.copied.get(consumer, ())
-        return any(unit in p.members or p in self.copied.get(producer, ()) for p in kernels)
+        cluster = self._quotient.cluster_of.get(producer)
+        kernels = self._duplicating.get(consumer, ())
+        copies = self._duplicating.get(producer, ())
+        return any(cluster in p.members or p in copies for p in kernels)
 
-    def _unit(self, name: str) -> int | None:
-        return self.board.of.get(self.node_of[name]) if name in self.node_of else None
+    def _cluster(self, name: str) -> int | None:
+        """Return the cluster of the operator of a name, if there is one."""
+        return self._quotient.cluster_of.get(self._node_of[name]) if name in self._node_of else None
 
-    def _decided(self, d: Decision, one: int, another: int) -> Decision:
+    def _decide(self, d: Decision, one: int, another: int) -> Decision:
+        """Return the decision about an edge between two clusters."""
         ends = d.producer, d.consumer
-        home = self.home.get(one)
-        if home is not None and home is self.home.get(another):
-            tried = self.explorer.tried[home.members]
-            gain = {"gain": home.gain, "measured": tried.measured, "grown": tried.grown}
+        pattern = self._pattern_of.get(one)
+        if pattern is not None and pattern is self._pattern_of.get(another):
+            candidate = self.explorer.candidates[pattern.members]
+            gain = {
+                "gain": pattern.gain,
+                "measured": candidate.is_measured,
+                "grown": candidate.growth,
+            }
             return Decision(*ends, Diagnostic("fused.gain", gain))
-        both = [t for t in self.tried.get(one, ()) if another in t.members]
+        both = [c for c in self._candidates_with.get(one, ()) if another in c.members]
         if not both:
             return d
-        best = max(both, key=lambda t: (t.pays, t.why is None, t.gain, -len(t.members)))
-        name = self._called(best.members)
-        opaque = d.diagnostic.causes[-1].code.startswith("op.")
-        if best.why is not None and not opaque and best.why.code != "cost.transposed":
-            return d  # which is of these two; what a library computes only the selection has tried
-        if best.why is not None:
-            refused = {"operators": name, "reason": best.why}
+        best = max(both, key=lambda c: (c.pays, c.problem is None, c.gain, -len(c.members)))
+        name = self._describe(best.members)
+        is_opaque = d.diagnostic.causes[-1].code.startswith("op.")
+        if best.problem is not None and not is_opaque and best.problem.code != "cost.transposed":
+            return d  # other than for operators in no group, the first reason is as good
+        if best.problem is not None:
+            refused = {"operators": name, "reason": best.problem}
             return Decision(*ends, Diagnostic("group.refused", refused))
         return Decision(*ends, self._priced(d, best, name))
 
-    def _priced(self, d: Decision, best: Tried, name: str) -> Diagnostic:
+    def _priced(self, d: Decision, best: Candidate, name: str) -> Diagnostic:
         """Return why a kernel that is possible was not chosen: its seconds, or better ones."""
-        told = {
+        values = {
             "operators": name,
-            "measured": best.measured,
-            "grown": best.grown,
+            "measured": best.is_measured,
+            "grown": best.growth,
             "producer": d.producer,
             "consumer": d.consumer,
         }
         if not best.pays and best.gain < 0:
-            return Diagnostic("cost.slower", {**told, "loss": -best.gain, "apart": best.apart})
+            return Diagnostic("cost.slower", {**values, "loss": -best.gain, "apart": best.apart})
         if not best.pays:
-            return Diagnostic("cost.gain", {**told, "gain": best.gain, "apart": best.apart})
-        won = [p for p in self.chosen if not p.members.isdisjoint(best.members)]
-        if not won:
-            return Diagnostic("cost.fuel", {**told, "gain": best.gain})
-        winners = "; ".join(self._called(p.members) for p in won)
-        gains = {"gain": best.gain, "winners_gain": sum(p.gain for p in won)}
-        return Diagnostic("cost.others", {**told, **gains, "winners": winners})
+            return Diagnostic("cost.gain", {**values, "gain": best.gain, "apart": best.apart})
+        better = [p for p in self.patterns if not p.members.isdisjoint(best.members)]
+        if not better:
+            return Diagnostic("cost.fuel", {**values, "gain": best.gain})
+        winners = "; ".join(self._describe(p.members) for p in better)
+        gains = {"gain": best.gain, "winners_gain": sum(p.gain for p in better)}
+        return Diagnostic("cost.others", {**values, **gains, "winners": winners})
 
-    def _called(self, members: Iterable[int]) -> str:
-        """The names of some operators of units."""
-        names = [self.board.graph.names[n] for n in self.board.nodes(members)[0]]
-        more = len(names) - FEW
-        return ", ".join(names[:FEW]) + (f" and {more} more" if more > 0 else "")
+    def _describe(self, members: Iterable[int]) -> str:
+        """Return the names of some operators of clusters."""
+        names = [self._names[n] for n in self._quotient.nodes(members)[0]]
+        more = len(names) - MAX_NAMES
+        return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

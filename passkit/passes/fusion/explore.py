@@ -1,7 +1,7 @@
-"""Exploration: which units of a board had better be one kernel, each way with what it gains.
+"""Exploration: sets of clusters that may be one kernel, each with what that gains.
 
-It begins with units that values lead between, those that take longest first, and goes on from
-what gains most, a neighbour at a time.
+It begins with clusters that read values of each other, those that take longest first, and then adds
+neighbours to sets, beginning with those that gain most.
 
 Source: FusionStitching (2019), Algorithm 2, over groups instead of operators.
 """
@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from passkit.diagnostics import Diagnostic
-from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.cluster_groups import ClusterGroups
 from passkit.passes.fusion.memory import Memory, penalty
 from passkit.passes.fusion.scores import Scorer
 from passkit.plan.group import Group
 from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule
-from passkit.selection.patterns import LADDER, substitution
+from passkit.selection.patterns import LADDER, Members, substitution
 from passkit.selection.problem import Pattern
 from passkit.space.orderly import are_orderly
 from passkit.space.tiling import Composition
@@ -28,196 +28,219 @@ from passkit.space.tiling import Composition
 TURNED = (Composition.BLOCK, Composition.NARROW)
 HAZARD = Diagnostic("graph.state_hazard")
 
-Members = frozenset[int]
-
 
 @frozen
-class Tried:
-    """A set of units that was looked at: its gain in seconds, or why it is no kernel.
+class Candidate:
+    """A set of clusters that was examined.
 
-    ``measured`` where the clock told the gain; ``hoped`` is what the model says then. The gain is
-    less by what counts for the bytes that the peak of memory has ``grown`` by.
+    Attributes:
+        members: the clusters.
+        gain: the seconds that one kernel takes less than all of them, of which what counts for more
+            memory at the peak has been subtracted.
+        apart: the seconds that they take apart.
+        least: the seconds that it must gain.
+        problem: why it cannot be a kernel, if so.
+        is_measured: whether the gain was measured.
+        modelled_gain: the gain by the cost model, if that is not the gain.
+        growth: the bytes by which the peak of memory grows.
     """
 
     members: Members
     gain: float
     apart: float = 0.0
     least: float = 0.0
-    why: Diagnostic | None = None
-    measured: bool = False
-    hoped: float = 0.0
-    grown: int = 0
+    problem: Diagnostic | None = None
+    is_measured: bool = False
+    modelled_gain: float = 0.0
+    growth: int = 0
 
     @property
     def promise(self) -> float:
-        """What it may gain: others are grown from it even if a clock was not in its favour."""
-        return max(self.gain, self.hoped)
+        """The gain that larger sets are grown for, even if measurements contradict the model."""
+        return max(self.gain, self.modelled_gain)
 
     @property
     def pays(self) -> bool:
         """Whether it gains enough."""
-        return self.why is None and self.gain > self.least
+        return self.problem is None and self.gain > self.least
 
 
 @define(eq=False)
 class Explorer:
-    """What was found on a board; ``tried`` has all that was looked at."""
+    """One exploration of the clusters of a fusion plan.
 
-    board: Board
+    Attributes:
+        groups: the clusters.
+        scorer: the cost model, and how much may be planned.
+        candidates: the sets that were examined, by their members.
+        costs: the seconds of each cluster, 0 if unknown.
+        memory: the values between clusters.
+    """
+
+    groups: ClusterGroups
     scorer: Scorer
-    tried: dict[Members, Tried] = field(factory=dict)
+    candidates: dict[Members, Candidate] = field(factory=dict)
     costs: list[float] = field(factory=list)
     memory: Memory = field(init=False)
 
     @memory.default
     def _memory(self) -> Memory:
-        return Memory(self.board)
+        return Memory(self.groups)
 
     def run(self) -> list[Pattern]:
-        """The patterns that pay."""
-        board = self.board
-        self.costs = [self._own(k) for k in range(len(board.list))]
+        """Return the patterns that pay."""
+        self.costs = [self._own_cost(k) for k in range(len(self.groups))]
         for body in (*self._pairs(), *self._between_cuts()):
-            self.look(self.closed(body))
+            self.examine(self.closed(body))
         self._grow()
-        return [Pattern(t.members, t.gain) for t in self.tried.values() if t.pays]
+        return [Pattern(c.members, c.gain) for c in self.candidates.values() if c.pays]
 
-    def _own(self, k: int) -> float:
-        """What a unit takes by itself; one of which that is not known is closed."""
-        unit = self.board.list[k]
-        if unit.silent or not unit.open:
+    def _own_cost(self, number: int) -> float:
+        """Return the seconds of a cluster; one whose seconds are unknown stays as it is."""
+        groups = self.groups
+        if groups.is_silent[number] or not groups.is_open(number):
             return 0.0
-        found = self.scorer.cost(self.board.group([k]))
-        if isinstance(found, float) and found > 0:
-            return found
-        unit.open = False
+        cost = self.scorer.cost(groups.group([number]))
+        if isinstance(cost, float) and cost > 0:
+            return cost
+        groups.close(number)
         return 0.0
 
     def _pairs(self) -> Iterator[Members]:
-        """Neighbours with what is between them, the longest first."""
-        units = self.board.units
+        """Yield pairs of neighbours, those that take longest first."""
+        quotient = self.groups.quotient
         order = sorted(range(len(self.costs)), key=lambda k: (-self.costs[k], k))
         for k in order:
-            around = units.before[k] | units.after[k]
-            if self.board.is_open(k) and len(around) <= self.scorer.target.fusion.neighbours:
+            around = quotient.predecessors[k] | quotient.successors[k]
+            most = self.scorer.target.fusion.neighbours
+            if self.groups.is_open(k) and len(around) <= most:
                 for other in sorted(around, key=lambda n: (-self.costs[n], n)):
-                    if self.board.is_open(other):
+                    if self.groups.is_open(other):
                         yield frozenset((k, other))
 
     def _between_cuts(self) -> Iterator[Members]:
-        """All that hangs together between units that stay as they are, or products as well."""
+        """Yield connected sets between clusters that stay as they are, and between products."""
         for cuts in LADDER[:2]:
-            yield from substitution(self.board.needs, self.board.kinds, cuts)
+            yield from substitution(self.groups.predecessors, self.groups.kinds, cuts)
 
     def closed(self, members: Members) -> Members:
-        """Units, and those on ways from one of them to another."""
-        return members | self.board.units.between(members)
+        """Return clusters, and those on paths between them."""
+        return members | self.groups.quotient.between(members)
 
-    def look(self, members: Members) -> Tried | None:
-        """What a set of units gains; None where it may be none, or the budget is used up."""
-        known = self.tried.get(members)
-        if known is not None:
-            return known
-        board = self.board
-        limits = self.scorer.target.fusion
-        if not 1 < len(members) <= limits.pattern_groups or not all(map(board.is_open, members)):
+    def examine(self, members: Members) -> Candidate | None:
+        """Return the gain of a set of clusters; None if it is illegal, or the budget is used up."""
+        if members in self.candidates:
+            return self.candidates[members]
+        groups, limits = self.groups, self.scorer.target.fusion
+        if not 1 < len(members) <= limits.pattern_groups or not all(map(groups.is_open, members)):
             return None
         apart = sum(self.costs[k] for k in members)
-        products = any(map(board.is_product, members))
-        strict = products and self.scorer.compared is None
+        has_product = any(map(groups.is_product, members))
+        is_strict = has_product and self.scorer.compared is None
         least = max(limits.min_gain, limits.min_product_share * apart)
-        if self.most(members) <= (least if strict else limits.sure_gain):
+        if self.largest_gain(members) <= (least if is_strict else limits.sure_gain):
             return None
-        own, copies = board.nodes(members)
-        misfit = board.limits.all([*own, *copies])
-        if len(own) > limits.pattern_ops or misfit is not None:
+        num_operators = sum(len(groups.quotient.clusters[k].nodes) for k in members)
+        if num_operators > limits.pattern_ops:
             return None
-        made = self._tried(members, board.group(members), apart, products)
-        if made is not None:
-            self.tried[members] = made
-        return made
+        if groups.legality.check(groups.quotient, members) is not None:
+            return None
+        candidate = self._candidate(members, groups.group(members), apart, has_product)
+        if candidate is not None:
+            self.candidates[members] = candidate
+        return candidate
 
-    def _tried(self, members: Members, group: Group, apart: float, products: bool) -> Tried | None:
-        """What a group gains over its units, which take ``apart``; None if nobody may ask."""
-        if products and self.board.updates(members):
-            return Tried(members, 0.0, apart, why=HAZARD)
-        found = self.scorer.cost(group)
-        if found is None:
+    def _candidate(
+        self, members: Members, group: Group, apart: float, has_product: bool
+    ) -> Candidate | None:
+        """Return the gain of a group over its clusters; None if the budget is used up.
+
+        Args:
+            members: the clusters.
+            group: the group that they would be.
+            apart: the seconds that they take apart.
+            has_product: whether one of them is a product of matrices.
+        """
+        if has_product and self.groups.updates_state(members):
+            return Candidate(members, 0.0, apart, problem=HAZARD)
+        cost = self.scorer.cost(group)
+        if cost is None:
             return None
-        if isinstance(found, Diagnostic):
-            return Tried(members, 0.0, apart, why=found)
-        refused = self._refused(group, members)
-        if refused is HAZARD:
-            return Tried(members, 0.0, apart, why=refused)
-        grown = self.memory.growth(members)
-        lost = penalty(grown, self.scorer.target)
-        gain = apart - found - lost if found else 0.0
+        if isinstance(cost, Diagnostic):
+            return Candidate(members, 0.0, apart, problem=cost)
+        problem = self._problem(group, members)
+        if problem is HAZARD:
+            return Candidate(members, 0.0, apart, problem=problem)
+        growth = self.memory.growth(members)
+        lost = penalty(growth, self.scorer.target)
+        gain = apart - cost - lost if cost else 0.0
         measured = self.scorer.measured(group, apart)
         if measured is not None:
             sure = self.scorer.target.fusion.sure_gain
-            return Tried(members, apart - measured - lost, apart, sure, None, True, gain, grown)
-        if refused is not None:
-            return Tried(members, 0.0, apart, why=refused, hoped=gain)
-        least = self._least(members, group, apart, products)
-        return Tried(members, gain, apart, least, grown=grown)
+            measured_gain = apart - measured - lost
+            return Candidate(members, measured_gain, apart, sure, None, True, gain, growth)
+        if problem is not None:
+            return Candidate(members, 0.0, apart, problem=problem, modelled_gain=gain)
+        least = self._least_gain(members, group, apart, has_product)
+        return Candidate(members, gain, apart, least, growth=growth)
 
-    def _refused(self, group: Group, members: Members) -> Diagnostic | None:
-        """Why a group that has a plan had better not be one, whatever the model says."""
+    def _problem(self, group: Group, members: Members) -> Diagnostic | None:
+        """Return why a group that has a schedule had better not be a kernel, despite its cost."""
         plan = outline_group(group, self.scorer.target)
         if isinstance(plan, Schedule) and plan.composition in TURNED:
             return Diagnostic("cost.transposed")
-        if isinstance(plan, Schedule) and plan.stitching and self.board.updates(members):
+        if isinstance(plan, Schedule) and plan.stitching and self.groups.updates_state(members):
             return HAZARD
         return None
 
     def _work(self, members: Members) -> float:
-        """The seconds of bytes and operations that units take, each in a kernel of its own."""
-        plans = [outline_group(self.board.group(Members([k])), self.scorer.target) for k in members]
+        """Return the seconds of bytes and operations of clusters, each a kernel of its own."""
+        groups = (self.groups.group(Members([k])) for k in members)
+        plans = [outline_group(g, self.scorer.target) for g in groups]
         return sum(p.seconds for p in plans if isinstance(p, Schedule))
 
-    def _least(self, members: Members, group: Group, apart: float, products: bool) -> float:
-        """Seconds that a group must gain over its units, which take ``apart``."""
+    def _least_gain(self, members: Members, group: Group, apart: float, has_product: bool) -> float:
+        """Return the seconds that a group must gain over its clusters, which take ``apart``."""
         plan, limits = outline_group(group, self.scorer.target), self.scorer.target.fusion
-        if products or not isinstance(plan, Schedule) or not are_orderly(group.ops):
-            share = limits.min_product_share if products else limits.min_gather_share
+        if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops):
+            share = limits.min_product_share if has_product else limits.min_gather_share
             return max(limits.min_gain, share * apart)
-        surely = plan.stitching is not None or plan.seconds <= self._work(members)
-        if surely:
+        if plan.stitching is not None or plan.seconds <= self._work(members):
             return limits.sure_gain
         return max(limits.min_gain, limits.min_gather_share * apart)
 
-    def most(self, members: Members) -> float:
-        """What a set of units could gain at most: launches, and what they move for each other."""
+    def largest_gain(self, members: Members) -> float:
+        """Return what a set could gain at most: launches, and bytes between its clusters."""
         target = self.scorer.target
         calls = sorted(
             target.launch + target.meeting * (self.costs[k] > target.parallel) for k in members
         )
-        return sum(calls[:-1]) + self.board.moved(members) / target.bandwidth
+        return sum(calls[:-1]) + self.groups.bytes_between(members) / target.bandwidth
 
     def _grow(self) -> None:
-        """Patterns of one unit more, from those that gain most on, as long as they gain more."""
+        """Add clusters to sets, first to those that gain most, as long as the gain grows."""
         limits = self.scorer.target.fusion
         todo = [
-            (-t.promise, sorted(t.members))
-            for t in self.tried.values()
-            if t.why is None and t.promise > -limits.grown_loss_share * t.apart
+            (-c.promise, sorted(c.members))
+            for c in self.candidates.values()
+            if c.problem is None and c.promise > -limits.grown_loss_share * c.apart
         ]
         heapq.heapify(todo)
         while todo and self.scorer.left > 0:
             gain, body = heapq.heappop(todo)
             members = frozenset(body)
-            for more in self._around(members):
-                grown = self.closed(members | {more})
-                if grown in self.tried:
+            for neighbour in self._neighbours(members):
+                grown = self.closed(members | {neighbour})
+                if grown in self.candidates:
                     continue
-                found = self.look(grown)
-                if found is None or found.why is not None:
+                candidate = self.examine(grown)
+                if candidate is None or candidate.problem is not None:
                     continue
-                if found.promise > max(-gain, limits.sure_gain):
-                    heapq.heappush(todo, (-found.promise, sorted(grown)))
+                if candidate.promise > max(-gain, limits.sure_gain):
+                    heapq.heappush(todo, (-candidate.promise, sorted(grown)))
 
-    def _around(self, members: Members) -> list[int]:
-        """The producers and consumers of units, those that take longest first."""
-        units = self.board.units
-        found = {n for k in members for n in units.before[k] | units.after[k]} - members
-        return sorted(found, key=lambda n: (-self.costs[n], n))
+    def _neighbours(self, members: Members) -> list[int]:
+        """Return the producers and consumers of clusters, those that take longest first."""
+        before, after = self.groups.quotient.predecessors, self.groups.quotient.successors
+        around = {n for k in members for n in before[k] | after[k]} - members
+        return sorted(around, key=lambda n: (-self.costs[n], n))

@@ -1,18 +1,19 @@
-"""Opening a fused graph: each fused node is replaced by the operators of its body."""
+"""Flattening of a fused graph: each fused node is replaced by the operators of its group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.node import Entry, Node
+from passkit.graph.quotient import is_leaf
 from passkit.plan.group import FUSED, Group
 
 
 def flatten(graph: Graph) -> Graph:
-    """The graph as it was before Fusion, up to copies of free nodes.
+    """Return the graph as it was before Fusion, except for copies of constants.
 
-    What a fused node waits for is what the first operators of its body wait for.
+    The first operators of a group run after all that the fused node must run after.
 
     a -> fused{exp, add} -> y    becomes    a -> exp -> add -> y
     """
@@ -26,15 +27,22 @@ def flatten(graph: Graph) -> Graph:
 def inline(
     group: Group, inputs: Sequence[Entry], control: Sequence[Node] = ()
 ) -> tuple[Entry, ...]:
-    """The group's outputs, computed from ``inputs`` by plain operators after ``control``."""
+    """Return the outputs of a group, computed by plain operators.
+
+    Args:
+        group: the group.
+        inputs: the values of its variables.
+        control: the nodes that its operators must run after.
+    """
     new: dict[Entry, Entry] = {}
     for node, entry in zip(group.graph.inputs, inputs, strict=True):
         new[node.entries[0]] = entry
     for node in group.graph.nodes:
         if node.is_variable:
             continue
-        first = node.op is not CONSTANT and all(e.node.op in (None, CONSTANT) for e in node.inputs)
+        is_first = not is_leaf(node) and all(is_leaf(e.node) for e in node.inputs)
         own = [new[e] for e in node.inputs]
-        made = node.replaced(own, control if first else (), group.origin.get(node, node.name))
-        new.update(zip(node.entries, made.entries, strict=True))
+        name = group.origin.get(node, node.name)
+        copy = node.replaced(own, control if is_first else (), name)
+        new.update(zip(node.entries, copy.entries, strict=True))
     return tuple(new[e] for e in group.graph.outputs)

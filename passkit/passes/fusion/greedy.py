@@ -1,8 +1,8 @@
-"""The strategy "stitch" in its greedy form: producers before consumers, each joins what it can.
+"""The first groups of the strategy "stitch": producers before consumers, each joins what it can.
 
-A group lies in one iteration space: its values are FULL, or ROW after a reduction. Every group
-has a depth; an edge between two groups always leads to a larger one, so that no cycle can arise. A
-group may be moved deeper as long as whoever reads it is deeper still.
+A group has one iteration domain, in which its values are FULL, or ROW after a reduction. Every
+group has a depth, and edges between groups lead to larger depths, so that no cycle can arise. A
+group may be moved deeper if all that reads it is deeper still.
 """
 
 from __future__ import annotations
@@ -13,38 +13,43 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
+from passkit.graph.quotient import is_leaf
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.draft import (
-    Draft,
-    against,
-    crossing,
-    fits,
+from passkit.passes.fusion.domain_cluster import (
+    DomainCluster,
+    check_crossing_reads,
+    check_domain,
+    check_reduced_axes,
+    check_scan_directions,
     role_in,
-    same_folding,
 )
-from passkit.passes.fusion.limits import Limits
-from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.fusible import why_opaque
+from passkit.passes.fusion.fusion_plan import FusionPlan
+from passkit.passes.fusion.legality import Legality
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import Decision
 from passkit.plan.schedule import is_expensive
 from passkit.space.reads import written_out
-from passkit.space.space import Role, folding_of, is_free
+from passkit.space.space import Role, folding_of
 from passkit.values.size import numel
 
 
-def greedy(graph: Graph, context: PassContext) -> Partition:
-    """Groups of elementwise, movement and row-reduction operators with several outputs."""
+def greedy(graph: Graph, context: PassContext) -> FusionPlan:
+    """Return groups of elementwise, movement and row-reduction operators with several outputs."""
     run = _Greedy(graph, context)
     for node in graph.nodes:
         run.visit(node)
-    run.pair()
+    run.merge_partial_reductions()
     for names in keep_together_names(context):
-        run.gather(names)
-    return run.partition()
+        run.keep_together(names)
+    return run.fusion_plan()
 
 
-def _is_apart(node: Node) -> bool:
-    """Whether an operator takes one element of each row of a few: memory moves all of them."""
+def _takes_one_of_each_row(node: Node) -> bool:
+    """Return whether an operator takes one element of each row.
+
+    Memory moves in units of several elements, so that it moves all of a row of a few.
+    """
     if node.op is None or node.op.name != "slice":
         return False
     shape, taken = known_shape(node.inputs[0]), known_shape(node.entries[0])
@@ -52,316 +57,358 @@ def _is_apart(node: Node) -> bool:
 
 
 class _Greedy:
+    """One run over a graph.
+
+    Attributes:
+        cluster_of: the cluster of each operator that has been visited and that kernels compute.
+        depth: the depth of each node that has been visited.
+        clusters: the clusters by their identity; merged ones have been removed.
+        duplicated_in: for each node the clusters that compute it though it belongs to another.
+        refused: the decisions about hints that were not obeyed.
+    """
+
     def __init__(self, graph: Graph, context: PassContext) -> None:
         self.graph, self.context = graph, context
         self.target = context.target
-        self.of: dict[Node, Draft] = {}
+        self.cluster_of: dict[Node, DomainCluster] = {}
         self.depth: dict[Node, int] = {}
-        self.out = Partition()
-        self.limits = Limits(graph, context)
-        self.drafts: dict[int, Draft] = {}
-        self.copied: dict[Node, list[Draft]] = {}
+        self.out = FusionPlan()
+        self.legality = Legality(graph, context)
+        self.clusters: dict[int, DomainCluster] = {}
+        self.duplicated_in: dict[Node, list[DomainCluster]] = {}
         self.node_of = {name: n for n, name in graph.names.items()}
-        self.later: dict[Node, list[Node]] = {}
-        self.untied: list[Decision] = []
+        self.refused: list[Decision] = []
+        self._waiting: dict[Node, list[Node]] = {}
         for node in graph.nodes:
             for c in node.control:
-                self.later.setdefault(c, []).append(node)
+                self._waiting.setdefault(c, []).append(node)
 
     def visit(self, node: Node) -> None:
         """Put ``node`` into a group, producers having been visited."""
-        g = self.graph
-        if is_free(node):
+        if is_leaf(node):
             self.depth[node] = -1
             return
-        opaque = why_opaque(g, node, self.target)
-        lowest = max((self.depth[n] + 1 for n in self._before(node) if n not in self.of), default=0)
+        opaque = why_opaque(self.graph, node, self.target)
+        before = list(self._before(node))
         if opaque is not None:
-            self.depth[node] = max((self.depth[n] + 1 for n in self._before(node)), default=0)
+            self.depth[node] = max((self.depth[n] + 1 for n in before), default=0)
             for n in self._producers(node):
-                self.out.note(g.names, n, node, opaque)
+                self.out.note(self.graph.names, n, node, opaque)
             return
-        self._place(node, lowest)
+        outside = (self.depth[n] + 1 for n in before if n not in self.cluster_of)
+        self._place(node, max(outside, default=0))
 
     def _before(self, node: Node) -> Iterable[Node]:
+        """Yield the nodes that a node reads or must run after."""
         yield from (e.node for e in node.inputs)
         yield from node.control
 
     def _producers(self, node: Node) -> list[Node]:
-        return [n for n in dict.fromkeys(e.node for e in node.inputs) if not is_free(n)]
+        """Return the operators that a node reads."""
+        return [n for n in dict.fromkeys(e.node for e in node.inputs) if not is_leaf(n)]
 
-    def _place(self, node: Node, lowest: int) -> None:
-        near = list({id(d): d for n in self._producers(node) if (d := self.of.get(n))}.values())
-        depth = max([lowest, *(d.depth for d in near), *self._control_depth(node)])
-        for n in self._producers(node):
-            if n not in self.of:
+    def _place(self, node: Node, least_depth: int) -> None:
+        """Put a node into the group of one of its producers, or into one of its own."""
+        producers = self._producers(node)
+        near = list({id(c): c for n in producers if (c := self.cluster_of.get(n))}.values())
+        after_control = (self.depth[c] + 1 for c in node.control)
+        depth = max([least_depth, *(c.depth for c in near), *after_control])
+        for n in producers:
+            if n not in self.cluster_of:
                 opaque = why_opaque(self.graph, n, self.target)
                 ungrouped = Diagnostic("op.ungrouped") if opaque is None else opaque
                 self.out.note(self.graph.names, n, node, ungrouped)
         mark, tried = len(self.out.log), dict[int, Diagnostic]()
-        deepest = [d for d in near if d.depth == depth]
-        for home in sorted(deepest, key=lambda d: d.reduced is None):
-            misfit = self._join(home, node)
-            if misfit is not None:
-                tried[id(home)] = misfit
+        deepest = [c for c in near if c.depth == depth]
+        for home in sorted(deepest, key=lambda c: c.reduced is None):
+            problem = self._join(home, node)
+            if problem is not None:
+                tried[id(home)] = problem
                 continue
-            if self._others(home, node, near):
+            if self._place_others(home, node, near):
                 return
-            # It reads a group that home can neither take in nor stand behind.
+            # The node reads a group that home can neither merge with nor follow.
             del self.out.log[mark:], home.members[node]
             break
-        self._others(self._start(node, depth + bool(deepest)), node, near, tried)
+        self._place_others(self._begin(node, depth + bool(deepest)), node, near, tried)
 
-    def _control_depth(self, node: Node) -> list[int]:
-        return [self.depth[c] + 1 for c in node.control]
-
-    def _note(self, draft: Draft, node: Node, misfit: Diagnostic) -> None:
+    def _note(self, cluster: DomainCluster, node: Node, diagnostic: Diagnostic) -> None:
+        """Record a decision for each edge from a cluster to a node."""
         for n in self._producers(node):
-            if self.of.get(n) is draft:
-                self.out.note(self.graph.names, n, node, misfit)
+            if self.cluster_of.get(n) is cluster:
+                self.out.note(self.graph.names, n, node, diagnostic)
 
-    def _start(self, node: Node, depth: int) -> Draft:
-        draft = Draft.begin(self.graph, node, depth)
-        self.drafts[id(draft)] = draft
-        self._place_in(draft, node)
-        return draft
+    def _begin(self, node: Node, depth: int) -> DomainCluster:
+        """Return a new cluster of one node."""
+        cluster = DomainCluster.begin(self.graph, node, depth)
+        self.clusters[id(cluster)] = cluster
+        self._set_cluster(cluster, node)
+        return cluster
 
-    def _place_in(self, draft: Draft, node: Node) -> None:
-        self.of[node] = draft
-        self.depth[node] = draft.depth
+    def _set_cluster(self, cluster: DomainCluster, node: Node) -> None:
+        """Record that a node is in a cluster."""
+        self.cluster_of[node] = cluster
+        self.depth[node] = cluster.depth
 
     # One node and the group of its deepest producer.
 
-    def _join(self, draft: Draft, node: Node) -> Diagnostic | None:
-        misfit = self.limits.one(draft, node) or fits(self.graph, draft, node)
-        if misfit is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            misfit = Diagnostic("fuel")
-        if misfit is not None:
-            return misfit
-        found = folding_of(node)
-        if found is not None and draft.reduced is None:
-            draft.fold(self.graph.shape(node.inputs[0]), found.axes, found.chunks)
+    def _join(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
+        """Add a node to a cluster of its producers; return why that is not possible."""
+        problem = self.legality.join(cluster, node) or check_domain(self.graph, cluster, node)
+        if problem is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
+            problem = Diagnostic("fuel")
+        if problem is not None:
+            return problem
+        reduction = folding_of(node)
+        if reduction is not None and cluster.reduced is None:
+            shape = self.graph.shape(node.inputs[0])
+            cluster.set_reduction(shape, reduction.axes, reduction.chunks)
         role: Role | None
-        if found is not None:
+        if reduction is not None:
             role = Role.FULL if reduce_of(node) is None else Role.ROW
         else:
-            role = role_in(self.graph, draft, node)
+            role = role_in(self.graph, cluster, node)
         assert role is not None
-        draft.add(node, role)
-        self._place_in(draft, node)
-        for n in self._producers(node):
-            if self.of.get(n) is draft:
-                self.out.note(self.graph.names, n, node, Diagnostic("fused.domain"))
+        cluster.add(node, role)
+        self._set_cluster(cluster, node)
+        self._note(cluster, node, Diagnostic("fused.domain"))
         return None
 
     # The groups of the other producers.
 
-    def _others(
+    def _place_others(
         self,
-        home: Draft,
+        home: DomainCluster,
         node: Node,
-        near: list[Draft],
+        near: list[DomainCluster],
         tried: Mapping[int, Diagnostic] | None = None,
     ) -> bool:
-        """Take in the groups of the other producers, or stand behind them; whether that is so.
+        """Merge the groups of the other producers of a node into its own, or move it behind them.
 
-        ``tried`` are the groups that ``node`` could not join, and why.
+        Return whether that was possible.
+
+        Args:
+            home: the cluster of the node.
+            node: the node.
+            near: the clusters of its producers.
+            tried: the clusters that the node could not join, by their identity, and why.
         """
         for other in near:
-            if self.drafts.get(id(other)) is not other or other is home:
-                continue  # taken in already
-            misfit = self._meet(home, other) or self._merge(home, other, node)
-            if misfit is None or self._repeat(home, other, node):
+            if self.clusters.get(id(other)) is not other or other is home:
+                continue  # merged already
+            problem = self._check_depths(home, other) or self._merge(home, other, node)
+            if problem is None or self._duplicate(home, other, node):
                 continue
-            self._note(other, node, (tried or {}).get(id(other), misfit))
+            self._note(other, node, (tried or {}).get(id(other), problem))
             if other.depth >= home.depth:
-                if not self._can_sink(home, other.depth + 1, home):
+                if not self._can_move(home, other.depth + 1, home):
                     return False
-                self._sink(home, other.depth + 1)
+                self._move(home, other.depth + 1)
         return True
 
-    def _meet(self, home: Draft, other: Draft) -> Diagnostic | None:
-        """Why no depth serves both; None if they are, or could be, equally deep."""
-        if other.depth < home.depth and not self._can_sink(other, home.depth, home):
+    def _check_depths(self, home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
+        """Return why no depth serves both clusters; None if they are, or could be, equally deep."""
+        if other.depth < home.depth and not self._can_move(other, home.depth, home):
             return Diagnostic("graph.cycle")
         return None
 
-    def _can_sink(self, draft: Draft, depth: int, other: Draft) -> bool:
-        """Whether all that reads or awaits ``draft``, but for ``other``, lies below ``depth``."""
+    def _can_move(self, cluster: DomainCluster, depth: int, other: DomainCluster) -> bool:
+        """Return whether all that follows a cluster, except ``other``, is deeper than ``depth``."""
         users = self.graph.users
-        for n in draft.members:
-            after = [*(u for e in n.entries for u in users.get(e, ())), *self.later.get(n, ())]
+        for n in cluster.members:
+            after = [*(u for e in n.entries for u in users.get(e, ())), *self._waiting.get(n, ())]
             for u in after:
-                near = self.of.get(u) in (draft, other)
-                if not near and u in self.depth and self.depth[u] <= depth:
+                is_inside = self.cluster_of.get(u) in (cluster, other)
+                if not is_inside and u in self.depth and self.depth[u] <= depth:
                     return False
-                if any(d.depth <= depth for d in self.copied.get(u, ()) if d is not other):
+                copies = self.duplicated_in.get(u, ())
+                if any(c.depth <= depth for c in copies if c is not other):
                     return False
         return True
 
-    def _sink(self, draft: Draft, depth: int) -> None:
-        draft.depth = depth
-        self.depth.update(dict.fromkeys(draft.members, depth))
+    def _move(self, cluster: DomainCluster, depth: int) -> None:
+        """Give a cluster a depth."""
+        cluster.depth = depth
+        self.depth.update(dict.fromkeys(cluster.members, depth))
 
-    def _merge(self, home: Draft, other: Draft, node: Node | None) -> Diagnostic | None:
-        """Join two groups, which one depth could serve, whose spaces agree at ``node`` if any."""
+    def _merge(
+        self, home: DomainCluster, other: DomainCluster, node: Node | None
+    ) -> Diagnostic | None:
+        """Merge a cluster into another one, or return why that is not possible.
+
+        Args:
+            home: the cluster that is kept.
+            other: the cluster that is merged into it; one depth could serve both.
+            node: the node of ``home`` that reads it, if there is one.
+        """
         if home.space.size == other.space.size:
-            rows = False
+            are_rows = False
         elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
-            rows = True
+            are_rows = True
         else:
             return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
         if other.reduced is not None and home.reduced is not None:
-            misfit = same_folding(home, other.shape, other.reduced, other.chunks)
-            if misfit is not None:
-                return misfit
+            problem = check_reduced_axes(home, other.shape, other.reduced, other.chunks)
+            if problem is not None:
+                return problem
         before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
             if Role.ROW in home.members.values():
                 return Diagnostic("domain.reductions")
-            home.fold(other.shape, other.reduced, other.chunks)
-        roles = {n: Role.ROW if rows else r for n, r in other.members.items()}
+            home.set_reduction(other.shape, other.reduced, other.chunks)
+        roles = {n: Role.ROW if are_rows else r for n, r in other.members.items()}
         members = {**home.members, **roles}
-        trial = Draft(home.depth, home.shape, members, {}, home.reduced, home.chunks)
-        misfit = against(home, other) or self.limits.both(home, other)
-        misfit = misfit or crossing(self.graph, trial, home, other)
-        misfit = misfit or self.limits.inputs(home.reads | other.reads)
+        merged = DomainCluster(home.depth, home.shape, members, {}, home.reduced, home.chunks)
+        problem = check_scan_directions(home, other) or self.legality.merge(home, other)
+        problem = problem or check_crossing_reads(self.graph, merged, home, other)
+        problem = problem or self.legality.inputs(home.reads | other.reads)
         at = next(iter(other.members)) if node is None else node
-        if misfit is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
-            misfit = Diagnostic("fuel")
-        if misfit is not None:
-            home.fold(*before)
-            return misfit
+        if problem is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
+            problem = Diagnostic("fuel")
+        if problem is not None:
+            home.set_reduction(*before)
+            return problem
         for n, role in roles.items():
             home.members[n] = role
-            self.of[n] = home
-        self._sink(home, max(home.depth, other.depth))
-        for n in other.clones:
-            self._copy(home, n)
+            self.cluster_of[n] = home
+        self._move(home, max(home.depth, other.depth))
+        for n in other.duplicated:
+            self._add_duplicate(home, n)
         home.reads |= other.reads
-        self.drafts.pop(id(other), None)
+        self.clusters.pop(id(other), None)
         if node is not None:
-            self._note_fused(home, node)
+            self._note(home, node, Diagnostic("fused.domain"))
         return None
 
-    def _copy(self, home: Draft, node: Node) -> None:
-        home.clones[node] = None
-        self.copied.setdefault(node, []).append(home)
+    def _add_duplicate(self, home: DomainCluster, node: Node) -> None:
+        """Let a cluster compute a node of another one as well."""
+        home.duplicated[node] = None
+        self.duplicated_in.setdefault(node, []).append(home)
 
-    def _note_fused(self, home: Draft, node: Node) -> None:
-        for n in self._producers(node):
-            if self.of.get(n) is home:
-                self.out.note(self.graph.names, n, node, Diagnostic("fused.domain"))
+    def _duplicate(self, home: DomainCluster, other: DomainCluster, node: Node) -> bool:
+        """Let a cluster compute what a node reads of another one, if that is cheap.
 
-    def _repeat(self, home: Draft, other: Draft, node: Node) -> bool:
-        """Copy a cheap broadcast producer into the group that reads it."""
+        Return whether it does so.
+        """
         if reduce_of(node) is not None or other.reduced is not None:
             return False
         if 0 in (home.space.size, other.space.size):
             return False
-        wanted = dict.fromkeys(n for n in self._producers(node) if self.of.get(n) is other)
-        todo = list(wanted)
+        producers = [n for n in self._producers(node) if self.cluster_of.get(n) is other]
+        copied = dict.fromkeys(producers)
+        todo = list(copied)
         while todo:
             n = todo.pop()
             for e in n.inputs:
-                if e.node in other.members and e.node not in wanted:
-                    wanted[e.node] = None
+                if e.node in other.members and e.node not in copied:
+                    copied[e.node] = None
                     todo.append(e.node)
-        if len(wanted) > self.target.fusion.repeated_ops or any(is_expensive(n) for n in wanted):
+        if not self._is_cheap(home, other, copied):
             return False
-        few = self.target.fusion.slice_readers
-        if any(_is_apart(n) for n in wanted) and self._num_readers(wanted, other) > few:
-            return False
-        if any(self.depth[m] >= home.depth for n in wanted for m in self._outside(n, other)):
-            return False
-        if other.clones or not self.limits.copies(home, wanted):
-            return False
-        terms = written_out(sorted(wanted, key=self.graph.positions.__getitem__))
-        if terms > self.target.fusion.repeated_terms:
-            return False
-        reads = home.reads | {e for n in wanted for e in n.inputs if e.node not in wanted}
-        if self.limits.inputs(reads) is not None:
+        reads = home.reads | {e for n in copied for e in n.inputs if e.node not in copied}
+        if self.legality.inputs(reads) is not None:
             return False
         if not self.context.spend(f"repeat at {self.graph.names[node]}"):
             return False
-        for n in wanted:
-            self._copy(home, n)
+        for n in copied:
+            self._add_duplicate(home, n)
         home.reads = reads
         for n in self._producers(node):
-            if n in wanted:
+            if n in copied:
                 self.out.note(self.graph.names, n, node, Diagnostic("fused.repeated"))
         return True
 
-    def _num_readers(self, nodes: Iterable[Node], draft: Draft) -> int:
-        """The number of operators outside of a draft that read ``nodes`` of it."""
+    def _is_cheap(
+        self, home: DomainCluster, other: DomainCluster, copied: Mapping[Node, None]
+    ) -> bool:
+        """Return whether ``home`` may compute nodes of another cluster as well."""
+        limits = self.target.fusion
+        if len(copied) > limits.repeated_ops or any(is_expensive(n) for n in copied):
+            return False
+        moves_rows = any(_takes_one_of_each_row(n) for n in copied)
+        if moves_rows and self._num_readers(copied, other) > limits.slice_readers:
+            return False
+        outside = (m for n in copied for m in self._before(n) if m not in other.members)
+        if any(self.depth[m] >= home.depth for m in outside):
+            return False
+        if other.duplicated or not self.legality.may_duplicate(home, copied):
+            return False
+        terms = written_out(sorted(copied, key=self.graph.positions.__getitem__))
+        return terms <= limits.repeated_terms
+
+    def _num_readers(self, nodes: Iterable[Node], cluster: DomainCluster) -> int:
+        """Return the number of operators outside of a cluster that read ``nodes`` of it."""
         users = self.graph.users
         readers = {u for n in nodes for e in n.entries for u in users.get(e, ())}
-        return sum(u not in draft.members for u in readers)
+        return sum(u not in cluster.members for u in readers)
 
-    def _outside(self, node: Node, draft: Draft) -> list[Node]:
-        return [m for m in self._before(node) if m not in draft.members]
+    def merge_partial_reductions(self) -> None:
+        """Merge groups that reduce equal chunks and read a value in common.
 
-    # Chunks of one value, folded in different ways: nobody reads both, but one pass serves both.
-
-    def pair(self) -> None:
-        """Join groups that fold the same chunks and read something in common."""
-        first: dict[tuple[object, ...], list[Draft]] = {}
-        for draft in list(self.drafts.values()):
-            if draft.chunks is None:
+        They are different reductions of one value, of which no operator reads both results.
+        """
+        alike_of: dict[tuple[object, ...], list[DomainCluster]] = {}
+        for cluster in list(self.clusters.values()):
+            if cluster.chunks is None:
                 continue
-            alike = first.setdefault((draft.shape, draft.reduced, draft.chunks), [])
+            alike = alike_of.setdefault((cluster.shape, cluster.reduced, cluster.chunks), [])
             for home in alike:
-                if self.drafts.get(id(home)) is home and home.reads & draft.reads:
-                    deep, other = sorted((home, draft), key=lambda d: -d.depth)
-                    if (self._meet(deep, other) or self._merge(deep, other, None)) is None:
+                if self.clusters.get(id(home)) is home and home.reads & cluster.reads:
+                    deep, other = sorted((home, cluster), key=lambda c: -c.depth)
+                    problem = self._check_depths(deep, other) or self._merge(deep, other, None)
+                    if problem is None:
                         break
             else:
-                alike.append(draft)
+                alike.append(cluster)
 
-    # What the caller wants in one group.
-
-    def gather(self, names: list[str]) -> None:
-        """Put the groups of nodes together where that is legal, else say why not."""
+    def keep_together(self, names: list[str]) -> None:
+        """Merge the groups of nodes that the option `keep_together` names, or record why not."""
         first: Node | None = None
         for name in names:
             node = self.node_of.get(name)
-            if node is None or node not in self.of:
+            if node is None or node not in self.cluster_of:
                 why = Diagnostic("op.removed")
                 if node is not None:
                     opaque = why_opaque(self.graph, node, self.target)
                     why = Diagnostic("op.ungrouped") if opaque is None else opaque
-                self._untied(name, name, why)
+                self._refuse(name, name, why)
             elif first is None:
                 first = node
-            elif self.of[node] is not self.of[first]:
-                home, other = sorted((self.of[first], self.of[node]), key=lambda d: -d.depth)
-                misfit = self._meet(home, other) or self._merge(home, other, None)
-                if misfit is not None:
-                    self._untied(self.graph.names[first], name, misfit)
+            elif self.cluster_of[node] is not self.cluster_of[first]:
+                both = (self.cluster_of[first], self.cluster_of[node])
+                home, other = sorted(both, key=lambda c: -c.depth)
+                problem = self._check_depths(home, other) or self._merge(home, other, None)
+                if problem is not None:
+                    self._refuse(self.graph.names[first], name, problem)
 
-    def _untied(self, one: str, another: str, misfit: Diagnostic) -> None:
-        refused = Diagnostic("hint.keep_together", {"reason": misfit})
-        self.untied.append(Decision(one, another, refused))
+    def _refuse(self, one: str, another: str, problem: Diagnostic) -> None:
+        """Record why two nodes of the option `keep_together` are not together."""
+        refused = Diagnostic("hint.keep_together", {"reason": problem})
+        self.refused.append(Decision(one, another, refused))
 
-    def partition(self) -> Partition:
-        """The groups, in the order of their first members."""
+    def fusion_plan(self) -> FusionPlan:
+        """Return the groups, in the order of their first members."""
         position = self.graph.positions
-        drafts = sorted(self.drafts.values(), key=lambda d: position[next(iter(d.members))])
-        for draft in drafts:
-            self.out.groups.append(sorted(draft.members, key=position.__getitem__))
-            self.out.clones.append([n for n in draft.clones if n not in draft.members])
-        last = {(d.producer, d.consumer): self._settled(d) for d in self.out.log}
-        self.out.log = [*last.values(), *self.untied]
+        for cluster in sorted(
+            self.clusters.values(), key=lambda c: position[next(iter(c.members))]
+        ):
+            self.out.groups.append(sorted(cluster.members, key=position.__getitem__))
+            copies = [n for n in cluster.duplicated if n not in cluster.members]
+            self.out.duplicated.append(copies)
+        last = {(d.producer, d.consumer): self._final(d) for d in self.out.log}
+        self.out.log = [*last.values(), *self.refused]
         return self.out
 
-    def _settled(self, d: Decision) -> Decision:
-        """What became of an edge: groups that it did not join may have met elsewhere."""
-        one, another = (self._homes(self.node_of[name]) for name in (d.producer, d.consumer))
+    def _final(self, d: Decision) -> Decision:
+        """Return the decision about an edge in the end: its groups may have been merged later."""
+        one, another = (self._computing(self.node_of[name]) for name in (d.producer, d.consumer))
         if d.fused or one.isdisjoint(another):
             return d
         return Decision(d.producer, d.consumer, Diagnostic("fused.domain"))
 
-    def _homes(self, node: Node) -> set[int]:
-        """The groups that compute a node, itself or a copy."""
-        found = [*self.copied.get(node, ()), *([self.of[node]] if node in self.of else ())]
-        return {id(d) for d in found if self.drafts.get(id(d)) is d}
+    def _computing(self, node: Node) -> set[int]:
+        """Return the identities of the clusters that compute a node."""
+        clusters = list(self.duplicated_in.get(node, ()))
+        if node in self.cluster_of:
+            clusters.append(self.cluster_of[node])
+        return {id(c) for c in clusters if self.clusters.get(id(c)) is c}

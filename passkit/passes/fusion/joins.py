@@ -6,19 +6,20 @@ from the chunks. Where the last block of the chunks can join them, two launches 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
+from passkit.graph.quotient import QuotientGraph, is_leaf
 from passkit.passes.context import PassContext
+from passkit.passes.fusion.legality import Legality
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
 from passkit.space.partial import JOIN, PARTIAL
-from passkit.space.space import is_free
 
 
 @frozen(eq=False)
@@ -93,11 +94,10 @@ def _joined(
     None also if options keep them apart, or there is no fuel.
     """
     names = {_group(n).called(op) for n in (chunks, *readers) for op in _group(n).ops}
-    alone, apart = set(context.no_fuse), (set(a) for a in context.keep_apart)
-    if not alone.isdisjoint(names) or any(len(a & names) > 1 for a in apart):
+    if Legality(graph, context).hints(names) is not None:
         return None
     others = [e.node for n in readers for e in n.inputs if e.node is not chunks]
-    if len(readers) > 1 and not all(is_free(n) for n in others):
+    if len(readers) > 1 and not all(map(is_leaf, others)):
         return None  # another reader may depend on the first one
     if any(n.control for n in (chunks, *readers)):
         return None
@@ -134,9 +134,9 @@ def _union(chunks: Node, readers: Sequence[Node]) -> tuple[Group, tuple[Entry, .
             copies[variable.entries[0]] = inner[source]
         for old in body.graph.nodes:
             if not old.is_variable:
-                made = old.replaced([copies[e] for e in old.inputs], ())
-                copies.update(zip(old.entries, made.entries, strict=True))
-                origin[made] = body.called(old)
+                copy = old.replaced([copies[e] for e in old.inputs], ())
+                copies.update(zip(old.entries, copy.entries, strict=True))
+                origin[copy] = body.called(old)
         own_outputs = [copies[e] for e in body.graph.outputs]
         outputs += own_outputs
         inner.update(zip(node.entries, own_outputs, strict=True))
@@ -146,28 +146,17 @@ def _union(chunks: Node, readers: Sequence[Node]) -> tuple[Group, tuple[Entry, .
 
 def _contracted(graph: Graph, joins: Sequence[_Join]) -> Graph:
     """Return a graph with one fused node in the place of chunks and readers of each join."""
-    join_of: dict[Node, _Join] = {}
-    first: dict[Node, int] = {}
-    for join in joins:
-        join_of[join.chunks] = join
-        count = len(join.chunks.entries)
-        for node in join.readers:
-            join_of[node] = join
-            first[node], count = count, count + len(node.entries)
-    new: dict[Entry, Entry] = {}
-    made: dict[_Join, Node] = {}
+    join_of = {join.chunks: join for join in joins}
+    quotient = QuotientGraph(graph, [(join.chunks, *join.readers) for join in joins])
 
-    def change(node: Node, sources: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        """Return the results of a reader; ``sources`` are its inputs in the new graph."""
-        join = join_of.get(node)
-        if join is None:
-            return None
-        new.update(zip(node.inputs, sources, strict=True))
-        if node is join.chunks:
-            return None
-        if join not in made:
-            feeds = tuple(new.get(e, e) for e in join.inputs)
-            made[join] = fused_node(join.group, feeds, graph.names[join.readers[-1]])
-        return made[join].entries[first[node] : first[node] + len(node.entries)]
+    def extract(
+        number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
+    ) -> tuple[Node, Sequence[Entry]]:
+        """Return the fused node of a join, and the values that it computes."""
+        nodes = quotient.clusters[number].nodes
+        join = join_of[nodes[0]]
+        feeds = tuple(new[e] for e in join.inputs)
+        node = fused_node(join.group, feeds, graph.names[join.readers[-1]], control)
+        return node, [e for n in nodes for e in n.entries]
 
-    return graph.rebuild(change)
+    return quotient.contract(extract)

@@ -1,7 +1,7 @@
-"""Memory: what units leave for each other while they run in order, and what patterns do to that.
+"""Memory: the values that clusters leave for each other, and how merges raise their peak.
 
-A kernel of several units needs all that they read at once. So what one of them would have been done
-with stays until the last one's turn has come, and beside what is made meanwhile the peak may grow.
+A kernel of several clusters needs all that they read at once. So values that one of them was the
+last to read live until the kernel runs, and with what is computed meanwhile the peak may grow.
 
 Source: XLA and Inductor, whose users met more memory after fusion; both estimate peaks.
 """
@@ -13,54 +13,61 @@ from collections.abc import Collection, Iterator
 from attrs import frozen
 
 from passkit.graph.node import Entry
-from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.cluster_groups import ClusterGroups
 from passkit.target import Target
 
 
 @frozen
-class _Life:
-    """Bytes, and the first and the last unit that runs while they are wanted."""
+class _LiveValue:
+    """The bytes of a value, and the first and the last cluster that need it while they run."""
 
     nbytes: int
-    made: int
-    last: int
+    start: int
+    end: int
 
 
 class Memory:
-    """Bytes of values between units of a board: not of inputs, nor of results of the graph.
+    """The bytes of values between clusters that run in order.
 
-    ``live`` are those while each unit runs, ``peak`` is the most. Whatever finds ``room`` in caches
-    counts for nothing. What unknown sizes are is guessed as everywhere on a board.
+    Inputs and results of the graph are not counted. Unknown sizes have the values that
+    `ClusterGroups.nbytes` assumes.
+
+    Attributes:
+        groups: the clusters.
+        room: the bytes that caches hold; so many count for nothing.
+        live: the bytes while each cluster runs.
+        peak: the largest of these.
     """
 
-    def __init__(self, board: Board) -> None:
-        self.board, self.room = board, board.context.target.machine.llc_bytes
-        self.lives: dict[Entry, _Life] = {}
-        count = len(board.list)
+    def __init__(self, groups: ClusterGroups) -> None:
+        self.groups, self.room = groups, groups.context.target.machine.llc_bytes
+        self._values: dict[Entry, _LiveValue] = {}
+        count = len(groups)
         changes = [0] * (count + 1)
-        ends = list(range(count))  # of a silent unit, whose result is the memory that it reads
+        # The result of a silent cluster is the memory that it reads.
+        ends = list(range(count))
         for k in reversed(range(count)):
-            for e in board.left[k]:
-                readers = board.readers.get(e, ())
-                last = max((ends[r] if board.list[r].silent else r for r in readers), default=k)
-                if board.list[k].silent:
-                    ends[k] = max(ends[k], last)
-                elif e not in board.heads:
-                    self.lives[e] = life = _Life(board.nbytes(e), k, last)
-                    changes[k] += life.nbytes
-                    changes[last + 1] -= life.nbytes
+            for e in groups.live_outs[k]:
+                readers = groups.readers(e)
+                end = max((ends[r] if groups.is_silent[r] else r for r in readers), default=k)
+                if groups.is_silent[k]:
+                    ends[k] = max(ends[k], end)
+                elif e not in groups.quotient.heads:
+                    self._values[e] = value = _LiveValue(groups.nbytes(e), k, end)
+                    changes[k] += value.nbytes
+                    changes[end + 1] -= value.nbytes
         total, self.live = 0, list[int]()
         for change in changes[:-1]:
             total += change
             self.live.append(total)
         self.peak = max(self.live, default=0)
 
-    def growth(self, members: Collection[int]) -> int:
-        """The bytes by which the peak grows where units are one kernel, in the turn of the last.
+    def growth(self, numbers: Collection[int]) -> int:
+        """Return the bytes by which the peak grows, beyond the caches, if clusters are one kernel.
 
-        Those in excess of the caches.
+        The kernel runs in the turn of the last of them.
         """
-        inside, begin, turn = set(members), min(members), max(members)
+        inside, begin, turn = set(numbers), min(numbers), max(numbers)
         changes = [0] * (turn - begin + 2)
         for nbytes, first, behind in self._changes(inside, turn):
             changes[first - begin] += nbytes
@@ -72,25 +79,30 @@ class Memory:
         return self.beyond(most)
 
     def beyond(self, peak: int) -> int:
-        """The bytes of another peak that neither this one has, nor caches have room for."""
+        """Return the bytes of another peak that exceed this one, and the room in caches."""
         return max(0, peak - max(self.peak, self.room))
 
     def _changes(self, inside: set[int], turn: int) -> Iterator[tuple[int, int, int]]:
-        """Bytes more, from which unit on and before which one."""
-        board = self.board
-        read = {e for k in inside for e in board.list[k].reads}
+        """Yield changes of the live bytes, each from a cluster on and before another one.
+
+        Args:
+            inside: the clusters that become one kernel.
+            turn: the last of them.
+        """
+        groups = self.groups
+        read = {e for k in inside for e in groups.quotient.clusters[k].live_ins}
         for e in read:
-            life = self.lives.get(e)
-            if life is not None and life.made not in inside and life.last < turn:
-                yield life.nbytes, max(life.last + 1, min(inside)), turn + 1
+            value = self._values.get(e)
+            if value is not None and value.start not in inside and value.end < turn:
+                yield value.nbytes, max(value.end + 1, min(inside)), turn + 1
         for k in inside:
-            for e in board.left[k]:
-                life = self.lives.get(e)
-                if life is not None:
-                    stays = board.readers.get(e, set()) - inside
-                    yield -life.nbytes, k, turn if stays else min(life.last, turn) + 1
+            for e in groups.live_outs[k]:
+                value = self._values.get(e)
+                if value is not None:
+                    stays = groups.readers(e) - inside
+                    yield -value.nbytes, k, turn if stays else min(value.end, turn) + 1
 
 
-def penalty(grown: int, target: Target) -> float:
-    """The seconds that count for so many bytes more at the peak: they are new to the caches."""
-    return target.machine.peak_byte_weight * target.moving(grown) if grown else 0.0
+def penalty(growth: int, target: Target) -> float:
+    """Return the seconds that count for so many more bytes at the peak: caches do not hold them."""
+    return target.machine.peak_byte_weight * target.moving(growth) if growth else 0.0

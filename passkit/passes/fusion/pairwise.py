@@ -1,7 +1,7 @@
 """The strategies "none" (every operator alone) and "nnvm" (nnvm-fusion's pairwise rule).
 
-Source: nnvm-fusion, src/fusion.cc, with its defects mended: graph outputs count as uses, control
-dependences are kept, a `FCodeGen` is what makes an operator fusible.
+Source: nnvm-fusion, src/fusion.cc, without its defects: graph outputs count as uses, control
+dependences are kept, and an `FCodeGen` is what makes an operator fusible.
 """
 
 from __future__ import annotations
@@ -12,33 +12,34 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.graph.op import FCodeGen, OpPattern
+from passkit.graph.quotient import is_leaf
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.partition import Partition, is_fusible, why_opaque
+from passkit.passes.fusion.fusible import is_fusible, why_opaque
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.strategy import register_fusion
-from passkit.space.space import is_free
 from passkit.values.size import numel
 
 
 @register_fusion("none")
-def singles(graph: Graph, context: PassContext) -> Partition:
+def singles(graph: Graph, context: PassContext) -> FusionPlan:
     """Every operator in a group of its own."""
-    out = Partition()
+    fusion_plan = FusionPlan()
     for node in graph.nodes:
         if is_fusible(graph, node, context.target):
-            out.groups.append([node])
+            fusion_plan.groups.append([node])
         for entry in node.inputs:
-            if not is_free(entry.node):
-                out.note(graph.names, entry.node, node, Diagnostic("fusion.off"))
-    return out
+            if not is_leaf(entry.node):
+                fusion_plan.note(graph.names, entry.node, node, Diagnostic("fusion.off"))
+    return fusion_plan
 
 
 @register_fusion("nnvm", expands=False)
-def pairwise(graph: Graph, context: PassContext) -> Partition:
+def pairwise(graph: Graph, context: PassContext) -> FusionPlan:
     """A consumer absorbs an elementwise producer that nobody else reads, users first.
 
     Both need one shape, or one element (nnvm-fusion's only broadcast).
     """
-    out, root = Partition(), dict[Node, Node]()
+    fusion_plan, root = FusionPlan(), dict[Node, Node]()
     uses = {e: len(ns) for e, ns in graph.users.items()}
     awaited = {c for n in graph.nodes for c in n.control}
     for entry in graph.heads:
@@ -48,25 +49,24 @@ def pairwise(graph: Graph, context: PassContext) -> Partition:
             root.setdefault(user, user)
         for entry in dict.fromkeys(user.inputs):
             node = entry.node
-            if is_free(node):
+            if is_leaf(node):
                 continue
-            reason = _why_not(graph, context, node, user, uses[entry], awaited)
+            reason = _check_edge(graph, context, node, user, uses[entry], awaited)
             if reason is None and not context.spend(f"fuse {graph.names[node]}"):
                 reason = Diagnostic("fuel")
             if reason is None:
                 root[node] = root[user]
-                out.note(graph.names, node, user, Diagnostic("fused.elementwise"))
-            else:
-                out.note(graph.names, node, user, reason)
+                reason = Diagnostic("fused.elementwise")
+            fusion_plan.note(graph.names, node, user, reason)
     members: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         if node in root:
             members.setdefault(root[node], []).append(node)
-    out.groups = list(members.values())
-    return out
+    fusion_plan.groups = list(members.values())
+    return fusion_plan
 
 
-def _why_not(
+def _check_edge(
     graph: Graph,
     context: PassContext,
     node: Node,
@@ -74,6 +74,16 @@ def _why_not(
     uses: int,
     awaited: Container[Node],
 ) -> Diagnostic | None:
+    """Return why a user does not absorb a node; None if it does.
+
+    Args:
+        graph: the graph.
+        context: the target.
+        node: the node.
+        user: an operator that reads it.
+        uses: how many operators read it, and results of the graph it is.
+        awaited: the nodes that others must run after.
+    """
     for n in (node, user):
         opaque = why_opaque(graph, n, context.target)
         if opaque is not None:
@@ -84,9 +94,9 @@ def _why_not(
     if uses != 1:
         return Diagnostic("graph.multiple_uses", {"count": uses})
     if node in awaited or user.control:
-        found = node if node in awaited else user
-        return Diagnostic("graph.control_node", {"node": graph.names[found]})
-    shape, wanted = graph.shape(node.entries[0]), graph.shape(user.entries[0])
-    if shape != wanted and numel(shape) != 1:
-        return Diagnostic("domain.shapes", {"shape": shape, "wanted": wanted})
+        ordered = node if node in awaited else user
+        return Diagnostic("graph.control_node", {"node": graph.names[ordered]})
+    shape, user_shape = graph.shape(node.entries[0]), graph.shape(user.entries[0])
+    if shape != user_shape and numel(shape) != 1:
+        return Diagnostic("domain.shapes", {"shape": shape, "wanted": user_shape})
     return None

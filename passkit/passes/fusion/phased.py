@@ -1,8 +1,8 @@
-"""Groups that take several phases: which of their values lie in memory between two of them.
+"""Groups of several phases: which of their values are in memory between two phases.
 
-A phase reads what earlier ones made, and what it reads must be an output of the group: so the
-choice of those values is the choice of phases. Long folds are split first, as SplitReduce does
-where nobody wants them in one kernel.
+A phase reads values of earlier ones, and these must be outputs of the group: so the choice of those
+values is the choice of phases. Long reductions are split first, as SplitReduce does for those that
+need not be in one kernel.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.quotient import is_leaf, live_ins
 from passkit.lowering.loops import tiles_of
 from passkit.passes.context import PassContext
 from passkit.passes.options import node_name
 from passkit.passes.split_reduce import chunks_of
-from passkit.plan.closing import reads_of_part
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import FUSED, Group, Kind, fused_node
 from passkit.plan.phases import parts_by
@@ -29,32 +29,39 @@ from passkit.plan.phasing import is_open, passed_on
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import RECOMPUTE, Schedule, recompute_cost
 from passkit.space.partial import split
-from passkit.space.space import folding_of, is_free
+from passkit.space.space import folding_of
 from passkit.stitching.cutting import contract_of, cut
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 
-Values = tuple[tuple[int, int], ...]
-"""Entries by the positions of their nodes, and their numbers."""
+Positions = tuple[tuple[int, int], ...]
+"""Entries, each by the position of its node and its number."""
 
 
 @frozen
 class Recipe:
-    """How a group comes to have phases: reductions that are split, and then values passed on."""
+    """How a group gets phases.
+
+    Attributes:
+        cuts: the positions of reductions that are split first, each with its chunks.
+        values: the values that phases leave for later ones.
+    """
 
     cuts: tuple[tuple[int, Chunks], ...]
-    values: Values
+    values: Positions
 
 
 def with_phases(graph: Graph, context: PassContext) -> Graph:
-    """The fused graph in which what the caller wants, and no phase alone runs, passes values on.
+    """Return the fused graph in which groups that need several phases have more results.
 
-    These become further results of their nodes, which nobody reads.
+    These are the values that phases leave for later ones, which no other node reads. Only groups
+    that the option `keep_together` asks for may have several phases.
     """
     hints = [{node_name(n) for n in names} for names in context.keep_together]
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the results of a group of phases; None for other nodes."""
         if node.op is not FUSED:
             return None
         group: Group = node.params["body"]
@@ -71,16 +78,23 @@ def with_phases(graph: Graph, context: PassContext) -> Graph:
 
 
 def phased_group(group: Group, target: Target) -> Group | None:
-    """The group with what it passes on between phases; None where no phases serve it.
+    """Return the group with the values that phases leave for later ones as further results.
 
-    So it is as well where one phase does, unless it leaves threads without work.
+    None if no phases serve it, or one phase does without leaving threads idle.
     """
     recipe = _recipe(group.key, UncachedArgument(group), target)
-    return None if recipe is None else _made(_split(group, recipe.cuts), recipe.values)
+    return None if recipe is None else _with_values(_split(group, recipe.cuts), recipe.values)
 
 
 @lru_cache(maxsize=1024)
 def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe | None:
+    """Return how a group gets phases; None if it gets none.
+
+    Args:
+        key: the key of the group, by which recipes are cached.
+        held: the group.
+        target: the target.
+    """
     group = held.value
     nodes = enumerate(group.graph.nodes)
     split = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
@@ -91,16 +105,16 @@ def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe |
     for cuts in dict.fromkeys((long, ())):
         whole = _split(group, cuts)
         for values in _candidates(whole.graph, target.fusion.phase_values):
-            found = _Choice(whole, target).settled(values)
-            if found is not None:
+            chosen = _Choice(whole, target).best(values)
+            if chosen is not None:
                 position = whole.graph.positions
-                made = Recipe(cuts, tuple((position[e.node], e.index) for e in found))
-                return made if _is_quicker(group, plan, made, target) else None
+                recipe = Recipe(cuts, tuple((position[e.node], e.index) for e in chosen))
+                return recipe if _is_faster(group, plan, recipe, target) else None
     return None
 
 
 def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
-    """Whether a long kernel, or one of unknown sizes, has too few tiles for threads to share."""
+    """Return whether a long kernel, or one of unknown sizes, has too few tiles for all threads."""
     tiles = tiles_of(plan)
     if not isinstance(tiles, int) or tiles > target.fusion.idle_tiles:
         return False
@@ -108,98 +122,105 @@ def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
     return is_open(group.graph) or model_seconds(group, plan, target) > long
 
 
-def _is_quicker(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
-    """Whether a group had better run in phases, if one phase serves it as well."""
+def _is_faster(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
+    """Return whether a group is faster in phases than as it is planned, if it has a plan."""
     if isinstance(plan, Diagnostic):
         return True
-    made = _made(_split(group, recipe.cuts), recipe.values)
-    several = plan_group(made, target)
+    phased = _with_values(_split(group, recipe.cuts), recipe.values)
+    several = plan_group(phased, target)
     assert isinstance(several, Schedule)
     if is_open(group.graph) and _is_idle(group, plan, target):
         return any(isinstance(tiles_of(p), Size) for p in several.parts)
-    seconds = model_seconds(made, several, target)
+    seconds = model_seconds(phased, several, target)
     return 0 < seconds < model_seconds(group, plan, target)
 
 
 def _split(group: Group, cuts: Sequence[tuple[int, Chunks]]) -> Group:
-    """The group with these reductions split, whose halves are called as SplitReduce calls them."""
+    """Return the group with some reductions split, with names as SplitReduce gives them."""
     if not cuts:
         return group
     chunks = {group.graph.nodes[k]: c for k, c in cuts}
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the result of a split reduction; None for other nodes."""
         return split(node.replaced(inputs), chunks[node]).entries if node in chunks else None
 
     graph, new = group.graph.rebuilt(change)
     origin: dict[Node, str] = {}
-    for old, made in new.items():
-        if not is_free(old.node):
-            origin[made.node] = group.called(old.node)
+    for old, entry in new.items():
+        if not is_leaf(old.node):
+            origin[entry.node] = group.called(old.node)
         if old.node in chunks:
-            origin[made.node.inputs[0].node] = f"{group.called(old.node)}_part"
+            origin[entry.node.inputs[0].node] = f"{group.called(old.node)}_part"
     return Group(graph, group.kind, origin)
 
 
-def _made(whole: Group, values: Values) -> Group:
-    """The group with further results."""
+def _with_values(whole: Group, values: Positions) -> Group:
+    """Return the group with further results."""
     nodes = whole.graph.nodes
     return _passing_on(whole, [nodes[k].entries[index] for k, index in values])
 
 
 def _passing_on(whole: Group, values: Sequence[Entry]) -> Group:
+    """Return the group with further results, which later phases may read."""
     return Group(Graph([*whole.graph.outputs, *values]), Kind.PHASED, whole.origin)
 
 
 def _candidates(graph: Graph, most: int) -> Iterator[list[Entry]]:
-    """Values that may be passed on, ``most`` of them, more each time.
+    """Yield sets of values that phases may leave for later ones, larger each time.
 
-    What folds and products leave, and what is made of that before it is brought back to many
-    elements; what parts of stitched kernels pass on; all values.
+    The results of reductions and products, and values computed of these before they are broadcast;
+    also the values between loop nests of a kernel; all values.
+
+    Args:
+        graph: the graph of the group.
+        most: the most values of a set.
     """
-    results, folds, behind = set(graph.outputs), list[Entry](), set[Node]()
+    results, reduced, behind = set(graph.outputs), list[Entry](), set[Node]()
     for node in graph.nodes:
-        if is_free(node):
+        if is_leaf(node):
             continue
-        own = _folds(node)
-        if own or any(e.node in behind for e in node.inputs):
+        reduces = _reduces(node)
+        if reduces or any(e.node in behind for e in node.inputs):
             behind.add(node)
-            folds += [e for e in node.entries if own or _grows(graph, e)]
+            reduced += [e for e in node.entries if reduces or _is_broadcast(graph, e)]
     pieces = dict.fromkeys(
-        e for p in cut(graph) for e in reads_of_part(graph, p.nodes) if not is_free(e.node)
+        e for p in cut(graph) for e in live_ins(graph, p.nodes) if not is_leaf(e.node)
     )
-    every = [e for n in graph.nodes if not is_free(n) for e in n.entries]
+    every = [e for n in graph.nodes if not is_leaf(n) for e in n.entries]
     tried: list[list[Entry]] = []
-    for values in (folds, [*dict.fromkeys([*folds, *pieces])], every):
+    for values in (reduced, [*dict.fromkeys([*reduced, *pieces])], every):
         inner = [e for e in values if e not in results]
         if inner not in tried and len(inner) <= most:
             tried.append(inner)
             yield inner
 
 
-def _folds(node: Node) -> bool:
+def _reduces(node: Node) -> bool:
+    """Return whether a node is a reduction, a scan or a product of matrices."""
     return folding_of(node) is not None or contract_of(node) is not None
 
 
-def _is_dear(entry: Entry) -> bool:
-    """Whether it takes more than a few operators to compute a value again."""
+def _is_expensive(entry: Entry) -> bool:
+    """Return whether it takes more than a few operators to compute a value again."""
     return recompute_cost(entry.node, RECOMPUTE) > RECOMPUTE
 
 
-def _grows(graph: Graph, entry: Entry) -> bool:
-    """Whether something of more elements is made of a value."""
+def _is_broadcast(graph: Graph, entry: Entry) -> bool:
+    """Return whether a value of more elements is computed of a value."""
     users = (e for n in graph.users.get(entry, ()) for e in n.entries)
     own = numel(known_shape(entry))
     return any(not at_least(own, numel(known_shape(e))) for e in users)
 
 
 class _Choice:
-    """The choice of the values that phases of a group pass on."""
+    """The choice of the values that phases of a group leave for later ones."""
 
     def __init__(self, whole: Group, target: Target) -> None:
         self.whole, self.target = whole, target
 
-    def settled(self, values: Sequence[Entry]) -> list[Entry] | None:
-        """Those of ``values`` that are read again, or better ones; None where no plan serves."""
+    def best(self, values: Sequence[Entry]) -> list[Entry] | None:
+        """Return those of ``values`` that are read again, or better ones; None without a plan."""
         plan = self._plan(values)
         if plan is None:
             return None
@@ -211,14 +232,16 @@ class _Choice:
             values, plan = used, fewer
 
     def _plan(self, values: Sequence[Entry]) -> Schedule | None:
-        found = plan_group(_passing_on(self.whole, values), self.target)
-        return None if isinstance(found, Diagnostic) else found
+        """Return the plan of the group with these values; None if it has none."""
+        plan = plan_group(_passing_on(self.whole, values), self.target)
+        return None if isinstance(plan, Diagnostic) else plan
 
     def _seconds(self, values: Sequence[Entry], plan: Schedule) -> float:
+        """Return the seconds of the group with these values by the cost model."""
         return model_seconds(_passing_on(self.whole, values), plan, self.target)
 
     def _used(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
-        """The values that a later phase reads."""
+        """Return the values that a later phase reads."""
         if not plan.makes:
             return []
         group, first = _passing_on(self.whole, values), len(self.whole.graph.outputs)
@@ -226,37 +249,37 @@ class _Choice:
         return [values[k - first] for k in read if k >= first]
 
     def _improved(self, values: list[Entry], plan: Schedule) -> list[Entry]:
-        """With a value that several phases compute, or without one soon computed, if quicker.
+        """Return the values with one more or one less, if that is faster.
 
-        Where sizes are unknown, what takes more than a few operators is passed on.
+        A value that several phases compute may be added, one that is cheap to compute removed. If
+        sizes are unknown, all values that take more than a few operators are added.
         """
         seconds = self._seconds(values, plan)
-        dear = [e for e in self._repeated(values, plan) if _is_dear(e)]
+        expensive = [e for e in self._repeated(values, plan) if _is_expensive(e)]
         if not seconds:
-            more = [*values, *dear]
-            found = self._plan(more) if dear else None
-            return self._used(more, found) if found is not None else values
-        cheap = [e for e in values if not _is_dear(e) and not _folds(e.node)]
-        others = [[*values, e] for e in reversed(dear)]
+            more = [*values, *expensive]
+            larger = self._plan(more) if expensive else None
+            return self._used(more, larger) if larger is not None else values
+        cheap = [e for e in values if not _is_expensive(e) and not _reduces(e.node)]
+        others = [[*values, e] for e in reversed(expensive)]
         others += [[v for v in values if v is not e] for e in cheap]
         for other in others[: self.target.fusion.phase_trials]:
-            found = self._plan(other)
-            if found is None or len(self._used(other, found)) < len(other):
+            changed = self._plan(other)
+            if changed is None or len(self._used(other, changed)) < len(other):
                 continue
-            quicker = self._seconds(other, found)
-            if 0 < quicker < seconds:
-                values, seconds = other, quicker
+            if 0 < self._seconds(other, changed) < seconds:
+                values = other
                 break
         return values
 
     def _repeated(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
-        """What several phases compute, each for itself."""
+        """Return the values that several phases compute."""
         if not plan.makes:
             return []
         group = _passing_on(self.whole, values)
         count: Counter[Node] = Counter()
         for part in parts_by(group, plan):
-            count.update(part.original(n) for n in part.graph.nodes if not is_free(n))
+            count.update(part.original(n) for n in part.graph.nodes if not is_leaf(n))
         outputs = set(group.graph.outputs)
         nodes = (n for n in group.graph.nodes if count[n] > 1)
         return [e for n in nodes for e in n.entries if e not in outputs]

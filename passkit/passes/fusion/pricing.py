@@ -1,9 +1,9 @@
-"""Prices of groups for the selection: measured where the library has them, else the model's.
+"""Prices of groups for the selection: measured seconds if the library has them, else the model's.
 
-What was measured are seconds of launches on all threads, the model's are of one. Here all are of
-launches on the model's scale: the seconds of a kernel that was measured are the model's, times by
-how much more it took than measured kernels usually do; those of one that was not, and that threads
-would share, are divided by what threads gain in measured ones.
+Measured seconds are those of launches on all threads, the model's are of one thread. Here all are
+on the model's scale: the seconds of a measured kernel are the model's, multiplied by how much more
+it took than measured kernels usually do; those of another kernel that threads would share are
+divided by what threads gain in measured ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from passkit.target import Target
 
 
 def priced(evaluator: Any, target: Target) -> Seconds:
-    """What tells the seconds of groups: the model, corrected by an evaluator that has records."""
+    """Return the cost model of groups, corrected by the records of an evaluator if it has any."""
     if not isinstance(evaluator, Evaluator):
         return modelled
     rows = [r for r in evaluator.records if r.tells]
@@ -35,31 +35,33 @@ def priced(evaluator: Any, target: Target) -> Seconds:
     gained = max(1.0, scale / _ratio(shared)) if alone and shared else 1.0
 
     def seconds(group: Group, target: Target) -> float:
+        """Return the seconds of a group, measured if possible."""
         usual = modelled(group, target)
         if product_of(group) is None:
             plan = evaluator.choose(group, target)
-            found = evaluator.estimate(group, target)
-            if found.source is Source.MEASURED and not isinstance(plan, Diagnostic):
+            estimate = evaluator.estimate(group, target)
+            if estimate.source is Source.MEASURED and not isinstance(plan, Diagnostic):
                 model = model_seconds(group, plan, target)
-                return usual * found.seconds / (model * scale) if model else usual
+                return usual * estimate.seconds / (model * scale) if model else usual
         return usual / gained if usual > target.parallel else usual
 
     return seconds
 
 
 def comparing(evaluator: Any, target: Target) -> Compared | None:
-    """What tells how groups did beside their units, if an evaluator knows that of any."""
+    """Return the measured gains of groups over their clusters, if an evaluator has any."""
     if not isinstance(evaluator, Evaluator) or not evaluator.compares:
         return None
-    known = evaluator
+    records = evaluator
 
     def compared(group: Group) -> float | None:
+        """Return the seconds that a group gains over its clusters, None if not measured."""
         usual = typical(group)
-        return None if usual is None else known.fused_gain(usual, target)
+        return None if usual is None else records.fused_gain(usual, target)
 
     return compared
 
 
 def _ratio(rows: Iterable[Record]) -> float:
-    """The median of what was measured over what the model said."""
+    """Return the median ratio of measured seconds to those of the model."""
     return median(r.seconds / r.model for r in rows)

@@ -1,7 +1,7 @@
-"""Rivals: patterns that a selection chose, or nearly did, each with its units as a plan apart.
+"""Rivals: patterns that a selection chose, or nearly did, each with a plan of its clusters apart.
 
-Complex ones, that is those whose kernel is stitched: what the model says of others is sure enough.
-A tuner measures both, and the next selection goes by that.
+Only patterns whose kernel has several iteration domains: the cost model is accurate enough for
+others. A tuner measures both, and the next selection uses the measurements.
 
 Source: FusionStitching (2019), execution-based scores of complex patterns.
 """
@@ -13,31 +13,36 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
 from passkit.passes.context import PassContext, evaluator_of
-from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.cluster_groups import ClusterGroups
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.explore import Members, Tried
+from passkit.passes.fusion.explore import Candidate
+from passkit.passes.fusion.fusible import why_opaque
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.passes.fusion.greedy import greedy
-from passkit.passes.fusion.partition import Partition, why_opaque
+from passkit.passes.fusion.kept_together import with_kept_together
 from passkit.passes.fusion.pricing import comparing, priced
 from passkit.passes.fusion.select import Explored, explored
-from passkit.passes.fusion.stitched import with_stitched
 from passkit.passes.fusion.views import without_views
 from passkit.plan.group import Group
 from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule
 from passkit.plan.single import as_plan
 from passkit.plan.typical import typical
+from passkit.selection.patterns import Members
 from passkit.target import Target
 
 
 @frozen(eq=False)
 class Rival:
-    """A group, and the graph of its units as they would run apart, with the same inputs.
+    """A group, and the plan of its clusters apart.
 
-    ``names`` are those of its operators, ``seconds`` what the model says of the units; it is
-    ``chosen`` by the plan of now.
+    Attributes:
+        group: the group.
+        apart: the plan in which its clusters are kernels of their own, with the same inputs.
+        names: the names of its operators.
+        seconds: the seconds of the clusters by the cost model.
+        chosen: whether the present plan has the group.
     """
 
     group: Group
@@ -48,74 +53,87 @@ class Rival:
 
 
 def rivals(graph: Graph, context: PassContext, most: int) -> list[Rival]:
-    """The longest so many complex patterns that are chosen, and the best that the model rejects.
+    """Return patterns that take longest of those that are chosen, and the best that are not.
 
-    ``graph`` is as Fusion gets it. At most one of each kind: groups of one key are alike.
+    Of each key there is at most one, as groups of one key are alike.
+
+    Args:
+        graph: the graph, as Fusion gets it.
+        context: the target, the hints and the evaluator.
+        most: how many there are at most of either kind.
     """
-    partition = with_stitched(graph, greedy(graph, context), context)
+    fusion_plan = with_kept_together(graph, greedy(graph, context), context)
     evaluator, target = evaluator_of(context), context.target
-    now = explored(graph, partition, context, priced(evaluator, target),
-                   comparing(evaluator, target))  # fmt: skip
-    if now is None:
+    seconds, compared = priced(evaluator, target), comparing(evaluator, target)
+    present = explored(graph, fusion_plan, context, seconds, compared)
+    if present is None:
         return []
-    found: dict[str, Rival] = {}
-    chosen = {now.problem.patterns[k].members for k in now.found.chosen}
-    for members in sorted(chosen, key=lambda m: (-now.seconds(m), sorted(m))):
-        if len(found) < most:
-            _add(found, now, members, target, chosen=True)
-    model = explored(graph, partition, context)
-    if model is not None:
-        own = {model.problem.patterns[k].members for k in model.found.chosen}
-        wanted = most + len(found)
-        for members in _rejected(model, own):
-            if len(found) >= wanted:
+    rival_of: dict[str, Rival] = {}
+    chosen = _selected(present)
+    for members in sorted(chosen, key=lambda m: (-present.seconds(m), sorted(m))):
+        if len(rival_of) < most:
+            _add(rival_of, present, members, target, chosen=True)
+    by_model = explored(graph, fusion_plan, context)
+    if by_model is not None:
+        limit = most + len(rival_of)
+        for members in _rejected(by_model, _selected(by_model)):
+            if len(rival_of) >= limit:
                 break
-            _add(found, model, members, target, chosen=False)
-    return list(found.values())
+            _add(rival_of, by_model, members, target, chosen=False)
+    return list(rival_of.values())
 
 
-def _rejected(seen: Explored, own: set[Members]) -> Iterator[Members]:
-    """Patterns that are not chosen, those that would gain most for what they take first."""
+def _selected(exploration: Explored) -> set[Members]:
+    """Return the members of the selected patterns."""
+    return {exploration.problem.patterns[k].members for k in exploration.selection.chosen}
 
-    def share(t: Tried) -> float:
-        return t.promise / t.apart if t.apart else 0.0
+
+def _rejected(exploration: Explored, chosen: set[Members]) -> Iterator[Members]:
+    """Yield the patterns that are not chosen, those with the largest relative gain first."""
+
+    def share(c: Candidate) -> float:
+        """Return the gain as a share of the seconds that the clusters take apart."""
+        return c.promise / c.apart if c.apart else 0.0
 
     left = [
-        t
-        for t in seen.explorer.tried.values()
-        if t.members not in own and (t.why is None or t.why.code == "cost.transposed")
+        c
+        for c in exploration.explorer.candidates.values()
+        if c.members not in chosen and (c.problem is None or c.problem.code == "cost.transposed")
     ]
-    return (t.members for t in sorted(left, key=lambda t: (-share(t), sorted(t.members))))
+    return (c.members for c in sorted(left, key=lambda c: (-share(c), sorted(c.members))))
 
 
 def _add(
-    found: dict[str, Rival], seen: Explored, members: Members, target: Target, chosen: bool
+    rival_of: dict[str, Rival],
+    exploration: Explored,
+    members: Members,
+    target: Target,
+    chosen: bool,
 ) -> None:
-    """Take a pattern in where it is complex, and none like it is there."""
-    board = seen.board
-    group = typical(board.closed(members)[0])
-    if group is None or group.key in found:
+    """Add a pattern if its kernel has several iteration domains, and none like it is there."""
+    groups = exploration.groups
+    group = typical(groups.extract(members)[0])
+    if group is None or group.key in rival_of:
         return
     plan = outline_group(group, target)
     if not isinstance(plan, Schedule) or plan.stitching is None:
         return
-    names = tuple(board.graph.names[n] for n in board.nodes(members)[0])
-    apart = _apart(board, group, members, target)
-    found[group.key] = Rival(group, apart, names, seen.seconds(members), chosen)
+    names = tuple(groups.graph.names[n] for n in groups.quotient.nodes(members)[0])
+    apart = _apart(groups, group, members, target)
+    rival_of[group.key] = Rival(group, apart, names, exploration.seconds(members), chosen)
 
 
-def _apart(board: Board, group: Group, members: Members, target: Target) -> Graph:
-    """The plan in which the units of a group run by themselves."""
+def _apart(groups: ClusterGroups, group: Group, members: Members, target: Target) -> Graph:
+    """Return the plan in which the clusters of a group are kernels of their own."""
     node_of = {name: n for n, name in group.origin.items()}
-    names, graph = board.graph.names, group.graph
-    groups: list[list[Node]] = []
-    clones: list[list[Node]] = []
+    names, graph = groups.graph.names, group.graph
+    fusion_plan = FusionPlan()
     for k in sorted(members):
         own, copies = (
-            [node_of[names[n]] for n in nodes if names[n] in node_of] for nodes in board.nodes([k])
+            [node_of[names[n]] for n in nodes if names[n] in node_of]
+            for nodes in groups.quotient.nodes([k])
         )
         if len(own) > 1 or why_opaque(graph, own[0], target) is None:
-            groups.append(own)
-            clones.append(copies)
-    parted = contract(graph, without_views(graph, Partition(groups, clones)))
-    return as_plan(parted)
+            fusion_plan.groups.append(own)
+            fusion_plan.duplicated.append(copies)
+    return as_plan(contract(graph, without_views(graph, fusion_plan)))

@@ -1,4 +1,4 @@
-"""The Fusion pass: ask a strategy for a partition, and contract each group to one node."""
+"""The Fusion pass: ask a strategy for a fusion plan, and contract each group to one node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.expand import NONE, composites_left
-from passkit.passes.fusion.checked import partition_of
+from passkit.passes.fusion.checked import fusion_plan_of
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.joins import with_joins
@@ -31,12 +31,12 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     """Replace groups of operators by fused nodes, whose body is the group's own graph.
 
     Every operator that has code becomes part of a fused node, if only by itself; composites have
-    been expanded. An already fused graph is opened first, so that the pass can be applied again.
+    been expanded. The fused nodes of a fused graph are replaced by their operators first.
 
     a -> exp -> add -> y    becomes    a -> fused{exp, add} -> y
 
-    Raises: PassError for a partition that is none, and for a graph whose composites were expanded
-    for another strategy.
+    Raises: PassError for what is no fusion plan, and for a graph whose composites were expanded for
+    another strategy.
     """
     if graph.attrs["expanded"] not in (NONE, composites_left(context)):
         raise PassError(
@@ -46,19 +46,19 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     if any(n.op is FUSED for n in graph.nodes):
         graph = flatten(graph)
     check_hint_names(graph, context)
-    partition = partition_of(graph, find_fusion(context.fusion), context)
-    partition = without_views(graph, partition)
-    fused, log = contract(graph, partition), partition.log
+    fusion_plan = fusion_plan_of(graph, find_fusion(context.fusion), context)
+    fusion_plan = without_views(graph, fusion_plan)
+    fused, log = contract(graph, fusion_plan), fusion_plan.log
     if context.keep_together:
         fused = with_phases(fused, context)
     if context.target.nests:
         fused, log = with_joins(fused, context, log)
-    if partition.packs:
+    if fusion_plan.packs:
         fused, log = pack(fused, context, log)
     groups = {n: n.params["body"] for n in fused.nodes if n.op is FUSED}
     return fused.with_attrs(
         subgraph=Annotation("subgraph", groups),
         fusion_log=tuple(log),
-        selection=partition.selection,
+        selection=fusion_plan.selection,
         shape_guards=graph.attrs.get("shape_guards", ()),
     )

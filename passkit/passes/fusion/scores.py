@@ -1,4 +1,4 @@
-"""Scores: the seconds of what would run for some operators, by which plans are compared."""
+"""Scores: the seconds of the kernels and calls for some operators, by which plans are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Compared = Callable[[Group], float | None]
 
 
 def modelled(group: Group, target: Target) -> float:
-    """The seconds by the model, 0 where sizes are unknown."""
+    """Return the seconds of a group by the cost model, 0 if sizes are unknown."""
     product = product_of(group)
     if product is not None:
         return library_seconds(group, product, target)
@@ -34,46 +34,57 @@ def modelled(group: Group, target: Target) -> float:
 
 @define(eq=False)
 class Scorer:
-    """What groups cost, each asked once for all that are alike; ``left`` operators may be planned.
+    """The seconds of groups, each asked for once for all that are alike.
 
-    Counting operators bounds the time of planning, and is the same on every machine.
+    The number of operators that may be planned bounds the time of planning; other than seconds, it
+    is the same on every machine.
+
+    Attributes:
+        target: the target.
+        seconds: the cost model.
+        left: how many operators may still be planned.
+        costs: the costs of groups by their keys, as `cost` returns them.
+        compared: the measured gains of groups; None if there are none.
     """
 
     target: Target
     seconds: Seconds
     left: int
-    known: dict[str, float | Diagnostic] = field(factory=dict)
+    costs: dict[str, float | Diagnostic] = field(factory=dict)
     compared: Compared | None = None
 
     def cost(self, group: Group) -> float | Diagnostic | None:
-        """Seconds of a group with its launch; or why it is none, or None if nobody may ask.
+        """Return the seconds of a group with its launch, 0 if sizes are unknown.
 
-        So it is 0 where sizes are unknown.
+        Return why it cannot be a kernel if so, and None if too few operators may be planned.
         """
-        found = self.known.get(group.key)
-        if found is None:
+        if group.key not in self.costs:
             if self.left < len(group.ops):
                 return None
             self.left -= len(group.ops)
-        return self.sure(group)
+        return self.cost_beyond_budget(group)
 
-    def sure(self, group: Group) -> float | Diagnostic:
-        """The same, whatever is left."""
-        found = self.known.get(group.key)
-        if found is None:
-            found = self.known[group.key] = self._cost(group)
-        return found
+    def cost_beyond_budget(self, group: Group) -> float | Diagnostic:
+        """Return the same, however many operators may be planned."""
+        cost = self.costs.get(group.key)
+        if cost is None:
+            cost = self.costs[group.key] = self._cost(group)
+        return cost
 
     def measured(self, group: Group, apart: float) -> float | None:
-        """Seconds of a group whose units take ``apart``, if both were measured; known from now."""
+        """Return the seconds of a group by measurements, which are its cost from now on.
+
+        None if it was not measured beside its clusters, which take ``apart`` seconds.
+        """
         gain = None if self.compared is None else self.compared(group)
         if gain is None:
             return None
         least = self.target.fusion.measured_share * apart
-        self.known[group.key] = seconds = max(apart - gain, least)
+        self.costs[group.key] = seconds = max(apart - gain, least)
         return seconds
 
     def _cost(self, group: Group) -> float | Diagnostic:
+        """Return the seconds of a group, or why it cannot be a kernel."""
         if product_of(group) is None:
             plan = outline_group(group, self.target)
             if isinstance(plan, Diagnostic):
@@ -86,14 +97,14 @@ class Scorer:
 
 
 def launched(seconds: float, target: Target) -> float:
-    """Seconds of a kernel with what it takes to launch it, and for its threads to meet."""
-    meeting = target.meeting if seconds > target.parallel else 0.0
-    return seconds + target.launch + meeting
+    """Return the seconds of a kernel with those of its launch and of the barrier of its threads."""
+    barrier = target.meeting if seconds > target.parallel else 0.0
+    return seconds + target.launch + barrier
 
 
 def is_small(node: Node, most: int) -> bool:
-    """Whether a kernel may compute a product of matrices: a matrix takes at most so many steps."""
-    found = contract_of(node)
-    if found is None or not all(isinstance(n, int) for n in (found.m, found.n, found.k)):
+    """Return whether a node is a product of matrices with at most ``most`` steps for each."""
+    product = contract_of(node)
+    if product is None or not all(isinstance(n, int) for n in (product.m, product.n, product.k)):
         return False
-    return 2 * found.m * found.n * found.k <= most  # type: ignore[operator]
+    return 2 * product.m * product.n * product.k <= most  # type: ignore[operator]

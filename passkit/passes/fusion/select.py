@@ -1,8 +1,8 @@
 """Selection: the strategy "stitch" chooses which groups become one, by what that gains.
 
-Greedy's groups are the start. Larger patterns are explored from there, and those are chosen that
-gain most together: by a tree where they are nested, else by integer programming. What comes of it
-is never slower than the start, by whoever tells the seconds.
+It begins with greedy groups. Larger patterns of them are explored, and those are chosen that gain
+most together: by a tree if they are nested, else by integer programming. The result is never slower
+than the greedy groups, by the same costs.
 
 Source: FusionStitching (2019), fusion plans.
 """
@@ -15,168 +15,200 @@ from attrs import evolve, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import CONSTANT
+from passkit.graph.quotient import is_leaf
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.board import Board
 from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
+from passkit.passes.fusion.cluster_groups import ClusterGroups
 from passkit.passes.fusion.explore import Explorer
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.passes.fusion.memory import Memory, penalty
-from passkit.passes.fusion.partition import Partition
 from passkit.passes.fusion.scores import Compared, Scorer, Seconds, modelled
-from passkit.passes.fusion.splitting import Bodies, may_differ, split
+from passkit.passes.fusion.splitting import Bodies, may_differ, splits
+from passkit.plan.group import Decision
 from passkit.selection.exact import exact
 from passkit.selection.problem import Pattern, Problem, Selection, problem_of
 
 
 @frozen(eq=False)
 class Explored:
-    """A partition whose groups had better not come apart, and patterns of them."""
+    """The patterns of a fusion plan.
 
-    partition: Partition
-    board: Board
+    Attributes:
+        fusion_plan: the plan, in which groups that are better split are split.
+        explorer: the exploration of its clusters.
+        problem: the patterns that pay.
+        selection: the best selection of these.
+    """
+
+    fusion_plan: FusionPlan
     explorer: Explorer
     problem: Problem
-    found: Selection
+    selection: Selection
 
-    def seconds(self, units: Iterable[int]) -> float:
-        """What units take by themselves."""
-        return sum(self.explorer.costs[k] for k in units)
+    @property
+    def groups(self) -> ClusterGroups:
+        """The clusters."""
+        return self.explorer.groups
+
+    def seconds(self, numbers: Iterable[int]) -> float:
+        """Return the seconds of clusters, each a kernel of its own."""
+        return sum(self.explorer.costs[k] for k in numbers)
 
 
 def explored(
     graph: Graph,
-    partition: Partition,
+    fusion_plan: FusionPlan,
     context: PassContext,
     seconds: Seconds = modelled,
     compared: Compared | None = None,
 ) -> Explored | None:
-    """What could be chosen, and what had better be; None as in `selected`."""
-    if not context.target.costed or _is_settled(graph, partition):
+    """Return the patterns of a fusion plan, and the best selection; None as in `selected`."""
+    if not context.target.costed or _is_final(graph, fusion_plan):
         return None
-    board = Board(graph, partition, context)
+    groups = ClusterGroups(graph, fusion_plan, context)
     limits = context.target.fusion
     budget = min(
-        limits.planned_ops, limits.planned_ops_base + limits.planned_ops_each * len(board.of)
+        limits.planned_ops,
+        limits.planned_ops_base + limits.planned_ops_each * len(groups.quotient.cluster_of),
     )
     scorer = Scorer(context.target, seconds, budget, compared=compared)
-    apart = {k: b for k, b in split(board, scorer).items() if _may_split(board, k)}
-    if apart:
-        partition = _split(board, partition, apart)
-        board = Board(graph, partition, context)
-    explorer = Explorer(board, scorer)
-    problem = problem_of(board.needs, explorer.run())
-    return Explored(partition, board, explorer, problem, exact(problem, limits.enumerated_patterns))
+    parts_of = {k: b for k, b in splits(groups, scorer).items() if _spend_for_split(groups, k)}
+    if parts_of:
+        fusion_plan = _split(groups, fusion_plan, parts_of)
+        groups = ClusterGroups(graph, fusion_plan, context)
+    explorer = Explorer(groups, scorer)
+    problem = problem_of(groups.predecessors, explorer.run())
+    selection = exact(problem, limits.enumerated_patterns)
+    return Explored(fusion_plan, explorer, problem, selection)
 
 
 def selected(
     graph: Graph,
-    partition: Partition,
+    fusion_plan: FusionPlan,
     context: PassContext,
     seconds: Seconds = modelled,
     compared: Compared | None = None,
-) -> tuple[Partition, Chosen | None]:
-    """The partition with groups joined, with each other and with products, where that pays.
+) -> tuple[FusionPlan, Chosen | None]:
+    """Return the plan with groups merged, with each other and with products, if that pays.
 
-    Beside it what was chosen from what; None where nothing could be chosen: one kernel goes through
-    all operators point by point, or the numbers of the target are no machine's.
+    Args:
+        graph: the graph.
+        fusion_plan: the groups to begin with.
+        context: the target, the hints and the fuel.
+        seconds: the cost model.
+        compared: the measured gains of groups; None if there are none.
+
+    Returns: the plan, and the selection in numbers. The latter is None if nothing can be chosen:
+        one kernel computes all operators element by element, or the target has no cost model.
     """
-    seen = explored(graph, partition, context, seconds, compared)
-    if seen is None:
-        return partition, None
-    board, explorer, partition = seen.board, seen.explorer, seen.partition
-    patterns = _affordable(board, seen.problem, seen.found)
-    made = partition
+    exploration = explored(graph, fusion_plan, context, seconds, compared)
+    if exploration is None:
+        return fusion_plan, None
+    explorer, start = exploration.explorer, exploration.fusion_plan
+    patterns = _affordable(exploration)
+    result = start
     before = after = float(sum(explorer.costs))
     peaks = (explorer.memory.peak,) * 2
     if patterns:
-        made = _joined(board, partition, patterns)
-        other = Board(graph, made, context)
-        total, memory = _total(other, explorer), Memory(other)
+        result = _merged(exploration, patterns)
+        groups = ClusterGroups(graph, result, context)
+        total, memory = _total_seconds(groups, explorer), Memory(groups)
         lost = penalty(explorer.memory.beyond(memory.peak), context.target)
         if total is None or total + lost >= before:
-            patterns, made = [], partition
+            patterns, result = [], start
         else:
             after, peaks = total, (peaks[0], memory.peak)
-    log = list(Verdicts(board, explorer, patterns).settled(partition.log))
-    chosen = recorded(board, explorer, seen.problem, seen.found, patterns, (after, peaks))
-    return evolve(made, log=log), chosen
+    log = list(Verdicts(explorer, patterns).final(start.log))
+    problem, selection = exploration.problem, exploration.selection
+    chosen = recorded(explorer, problem, selection, patterns, after, peaks)
+    return evolve(result, log=log), chosen
 
 
-def _is_settled(graph: Graph, partition: Partition) -> bool:
-    """Whether all operators are in one group, which had better not come apart."""
-    nodes = [n for n in graph.nodes if n.op not in (None, CONSTANT)]
-    grouped = sum(map(len, partition.groups))
-    return len(partition.groups) == 1 and grouped == len(nodes) and not may_differ(nodes)
+def _is_final(graph: Graph, fusion_plan: FusionPlan) -> bool:
+    """Return whether all operators are in one group that no split can make faster."""
+    nodes = [n for n in graph.nodes if not is_leaf(n)]
+    grouped = sum(map(len, fusion_plan.groups))
+    return len(fusion_plan.groups) == 1 and grouped == len(nodes) and not may_differ(nodes)
 
 
-def _may_split(board: Board, k: int) -> bool:
-    """Whether there is fuel to split a unit."""
-    return board.context.spend(f"split at {board.graph.names[board.list[k].nodes[0]]}")
+def _spend_for_split(groups: ClusterGroups, number: int) -> bool:
+    """Return whether there is fuel to split a cluster."""
+    first = groups.quotient.clusters[number].nodes[0]
+    return groups.context.spend(f"split at {groups.graph.names[first]}")
 
 
-def _split(board: Board, partition: Partition, apart: dict[int, Bodies]) -> Partition:
-    """The partition with the bodies that units come apart into, and what it says of them."""
-    gone = {n for k in apart for n in board.list[k].nodes}
-    clones = partition.clones or [[] for _ in partition.groups]
-    kept = [(g, c) for g, c in zip(partition.groups, clones, strict=True) if gone.isdisjoint(g)]
-    made: Bodies = [b for bodies in apart.values() for b in bodies]
-    names = board.graph.names
-    home = {names[n]: j for j, b in enumerate(made) for n in b}
-    log = [
-        evolve(
-            d,
-            diagnostic=Diagnostic(
-                "cost.apart", {"producer": d.producer, "consumer": d.consumer}
-            ),
-        )
-        if d.fused and home.get(d.producer, -1) != home.get(d.consumer, -1)
-        and {d.producer, d.consumer} <= home.keys()
-        else d
-        for d in partition.log
-    ]  # fmt: skip
-    groups, copies = [*(g for g, _ in kept), *made], [*(c for _, c in kept), *([] for _ in made)]
-    return evolve(partition, groups=groups, clones=copies, log=log)
+def _split(
+    groups: ClusterGroups, fusion_plan: FusionPlan, parts_of: dict[int, Bodies]
+) -> FusionPlan:
+    """Return the plan with some clusters split into their parts."""
+    split = {n for k in parts_of for n in groups.quotient.clusters[k].nodes}
+    pairs = [pair for pair in fusion_plan.pairs if split.isdisjoint(pair[0])]
+    parts: Bodies = [b for bodies in parts_of.values() for b in bodies]
+    names = groups.graph.names
+    part_of = {names[n]: j for j, b in enumerate(parts) for n in b}
+
+    def is_apart(d: Decision) -> bool:
+        """Return whether an edge that was fused is between two parts."""
+        both = {d.producer, d.consumer}
+        return d.fused and both <= part_of.keys() and len({part_of[name] for name in both}) > 1
+
+    return evolve(
+        fusion_plan,
+        groups=[*(g for g, _ in pairs), *parts],
+        duplicated=[*(c for _, c in pairs), *([] for _ in parts)],
+        log=[_apart(d) if is_apart(d) else d for d in fusion_plan.log],
+    )
 
 
-def _affordable(board: Board, problem: Problem, found: Selection) -> list[Pattern]:
-    """The patterns that were chosen, as far as there is fuel for them."""
-    names, kept = board.graph.names, []
-    for k in found.chosen:
-        first = board.list[min(problem.patterns[k].members)].nodes[0]
-        if board.context.spend(f"stitch {names[first]}"):
-            kept.append(problem.patterns[k])
-    return kept
+def _apart(d: Decision) -> Decision:
+    """Return the decision that two operators are faster apart."""
+    ends = {"producer": d.producer, "consumer": d.consumer}
+    return evolve(d, diagnostic=Diagnostic("cost.apart", ends))
 
 
-def _joined(board: Board, partition: Partition, patterns: Sequence[Pattern]) -> Partition:
-    """The partition with a group for each pattern."""
-    taken = {n for p in patterns for k in p.members for n in board.list[k].nodes}
-    clones = partition.clones or [[] for _ in partition.groups]
+def _affordable(exploration: Explored) -> list[Pattern]:
+    """Return the selected patterns, as far as there is fuel for them."""
+    groups, patterns = exploration.groups, exploration.problem.patterns
+    affordable = []
+    for k in exploration.selection.chosen:
+        first = groups.quotient.clusters[min(patterns[k].members)].nodes[0]
+        if groups.context.spend(f"stitch {groups.graph.names[first]}"):
+            affordable.append(patterns[k])
+    return affordable
+
+
+def _merged(exploration: Explored, patterns: Sequence[Pattern]) -> FusionPlan:
+    """Return the plan with a group for each pattern."""
+    quotient, fusion_plan = exploration.groups.quotient, exploration.fusion_plan
+    merged = {n for p in patterns for k in p.members for n in quotient.clusters[k].nodes}
     pairs = [
-        (g, c) for g, c in zip(partition.groups, clones, strict=True) if taken.isdisjoint(g)
-    ] + [board.nodes(p.members) for p in patterns]
-    position = board.graph.positions
+        *(pair for pair in fusion_plan.pairs if merged.isdisjoint(pair[0])),
+        *(quotient.nodes(p.members) for p in patterns),
+    ]
+    position = quotient.graph.positions
     pairs.sort(key=lambda pair: position[pair[0][0]])
-    return evolve(partition, groups=[g for g, _ in pairs], clones=[c for _, c in pairs])
+    return evolve(fusion_plan, groups=[g for g, _ in pairs], duplicated=[c for _, c in pairs])
 
 
-def _total(board: Board, explorer: Explorer) -> float | None:
-    """The seconds of all units that are open; None where one is no kernel after all.
+def _total_seconds(groups: ClusterGroups, explorer: Explorer) -> float | None:
+    """Return the seconds of all clusters that may be merged; None if one cannot be a kernel.
 
-    Those that are as they were take what they took.
+    Those that are as they were take as long as they did.
     """
-    first = explorer.board
-    known = {
-        (*u.nodes, *left): cost
-        for u, left, cost in zip(first.list, first.left, explorer.costs, strict=True)
-        if u.open and cost
+    start = explorer.groups
+    cost_before = {
+        (*cluster.nodes, *start.live_outs[k]): explorer.costs[k]
+        for k, cluster in enumerate(start.quotient.clusters)
+        if start.is_open(k) and explorer.costs[k]
     }
     total = 0.0
-    for k, unit in enumerate(board.list):
-        if unit.open and not unit.silent:
-            cost = known.get((*unit.nodes, *board.left[k]))
-            found = explorer.scorer.sure(board.group([k])) if cost is None else cost
-            if isinstance(found, Diagnostic) and len(unit.nodes) > 1:
+    for k, cluster in enumerate(groups.quotient.clusters):
+        if groups.is_open(k) and not groups.is_silent[k]:
+            cost: float | Diagnostic | None
+            cost = cost_before.get((*cluster.nodes, *groups.live_outs[k]))
+            if cost is None:
+                cost = explorer.scorer.cost_beyond_budget(groups.group([k]))
+            if isinstance(cost, Diagnostic) and len(cluster.nodes) > 1:
                 return None
-            total += found if isinstance(found, float) else 0.0
+            total += cost if isinstance(cost, float) else 0.0
     return total

@@ -1,6 +1,6 @@
-"""The strategy "stitch", the default: greedy groups, joined where that gains, small ones packed.
+"""The strategy "stitch", the default: greedy groups, merged if that gains, small ones packed.
 
-Large values of small operands are computed again where that is cheaper than to store them.
+Large values of small operands are computed again if that is cheaper than to store them.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from attrs import evolve
 
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext, evaluator_of
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.passes.fusion.greedy import greedy
-from passkit.passes.fusion.partition import Partition
+from passkit.passes.fusion.kept_together import with_kept_together
 from passkit.passes.fusion.pricing import comparing, priced
 from passkit.passes.fusion.recompute import recomputed
 from passkit.passes.fusion.select import selected
-from passkit.passes.fusion.stitched import with_stitched
 from passkit.plan.strategy import register_fusion
 
 
 @register_fusion("stitch", library_patterns=True)
-def stitch(graph: Graph, context: PassContext) -> Partition:
-    """Groups of one iteration space each, then of several where the cost model gains by it."""
-    partition = with_stitched(graph, greedy(graph, context), context)
-    known, target = evaluator_of(context), context.target
-    prices = priced(known, target), comparing(known, target)
-    partition, chosen = selected(graph, partition, context, *prices)
-    partition, chosen = recomputed(graph, partition, context, prices[0], chosen)
-    return evolve(partition, selection=chosen, packs=True)
+def stitch(graph: Graph, context: PassContext) -> FusionPlan:
+    """Groups of one iteration domain each, then of several if that is faster by the cost model."""
+    fusion_plan = with_kept_together(graph, greedy(graph, context), context)
+    evaluator, target = evaluator_of(context), context.target
+    seconds, compared = priced(evaluator, target), comparing(evaluator, target)
+    fusion_plan, chosen = selected(graph, fusion_plan, context, seconds, compared)
+    fusion_plan, chosen = recomputed(graph, fusion_plan, context, seconds, chosen)
+    return evolve(fusion_plan, selection=chosen, packs=True)

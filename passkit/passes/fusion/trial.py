@@ -1,7 +1,8 @@
-"""Trials: what blocks would have of a group in the making, for each split of its result.
+"""Trials: the parts of values that blocks would have of a growing group, for each split.
 
-Operators are taken in users first. Each split of the first result says what a block needs of every
-operand in turn; splits that an operator rejects drop out, and where none is left it stays outside.
+Operators are added users first. Each split of the first result determines the part of every operand
+that a block needs; splits that an operator rejects are dropped, and if none is left the operator
+stays outside.
 Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.splits.propagate`.
 """
 
@@ -20,41 +21,56 @@ from passkit.splits.split_search import by_blocks
 from passkit.target import Target
 from passkit.values.size import at_least
 
-States = dict[Node, SplitState]
+StateOfNode = dict[Node, SplitState]
 
 
 @frozen(eq=False)
 class Trial:
-    """Operators that agree, and for each split that all of them allow what blocks have of them."""
+    """Operators that agree on splits of their values into blocks.
+
+    Attributes:
+        graph: the graph.
+        target: the target.
+        nodes: the operators, users first.
+        allowed: for each split that all of them allow the part of each operator's value that a
+            block has.
+        inside: the operators.
+    """
 
     graph: Graph
     target: Target
     nodes: tuple[Node, ...] = ()
-    allowed: tuple[States, ...] = ()
+    allowed: tuple[StateOfNode, ...] = ()
     inside: frozenset[Node] = field(init=False)
 
     @inside.default
     def _inside(self) -> frozenset[Node]:
         return frozenset(self.nodes)
 
-    def joined(self, more: Sequence[Node]) -> Trial | Diagnostic:
-        """The trial with more operators, users first, or why no split serves them as well."""
+    def with_nodes(self, more: Sequence[Node]) -> Trial | Diagnostic:
+        """Return the trial with more operators, users first, or why no split serves them, too."""
         trial = self
         for k, node in enumerate(more):
-            found = trial._with(node, more[k + 1 :])
-            if isinstance(found, Diagnostic):
-                return found
-            trial = found
+            joined = trial._with_node(node, more[k + 1 :])
+            if isinstance(joined, Diagnostic):
+                return joined
+            trial = joined
         return trial
 
-    def _with(self, node: Node, coming: Collection[Node]) -> Trial | Diagnostic:
+    def _with_node(self, node: Node, coming: Collection[Node]) -> Trial | Diagnostic:
+        """Return the trial with another operator, or why no split serves it as well.
+
+        Args:
+            node: the operator.
+            coming: operators that are added afterwards.
+        """
         entry = node.entries[0]
         if not all(at_least(n, 1) for e in (entry, *node.inputs) for n in self.graph.shape(e)):
             return Diagnostic("graph.empty_operand", at=(node.label,))
         leaves = self._leaves(entry, {*self.inside, *coming})
         if not self.nodes:
             alike = by_blocks(self.graph.shape(entry)).values()
-            allowed: list[States] = [{node: s} for splits in alike for s in splits]
+            allowed: list[StateOfNode] = [{node: s} for splits in alike for s in splits]
             why = Diagnostic("tile.no_split")
         else:
             allowed, why = [], Diagnostic("tile.none_left")
@@ -69,13 +85,20 @@ class Trial:
         return Trial(self.graph, self.target, (*self.nodes, node), tuple(allowed))
 
     def _leaves(self, entry: Entry, inside: Collection[Node]) -> bool:
+        """Return whether a value is a result of the graph, or read outside of operators."""
         users = self.graph.users.get(entry, ())
         return entry in self.graph.heads or any(u not in inside for u in users)
 
-    def _state(self, entry: Entry, states: States, leaves: bool) -> SplitState | Diagnostic:
-        """What a block has of a value, for what it has of those who read it."""
+    def _state(self, entry: Entry, states: StateOfNode, leaves: bool) -> SplitState | Diagnostic:
+        """Return the part of a value that a block has, or why it cannot have that part.
+
+        Args:
+            entry: the value.
+            states: the parts that it has of the values of operators that read it.
+            leaves: whether the value is also read outside.
+        """
         shape = self.graph.shape(entry)
-        wanted: SplitState | None = None
+        part: SplitState | None = None
         for user in dict.fromkeys(self.graph.users.get(entry, ())):
             if user not in states:
                 continue
@@ -84,22 +107,22 @@ class Trial:
                 if read is entry and isinstance(need, Diagnostic):
                     return need
                 if read is entry and need is not None and not isinstance(need, Diagnostic):
-                    wanted = need if wanted is None else join(wanted, need, shape)
-        if wanted is None:
+                    part = need if part is None else join(part, need, shape)
+        if part is None:
             return self._own(entry, states)
-        if isinstance(wanted, Split):
-            return wanted
+        if isinstance(part, Split):
+            return part
         if leaves:
             return Diagnostic("tile.larger")
-        if guessed(wanted.elements(shape)) > self.target.fusion.copied_elements:
-            return Diagnostic("tile.repeated", {"count": wanted.elements(shape)})
-        return wanted
+        if guessed(part.elements(shape)) > self.target.fusion.copied_elements:
+            return Diagnostic("tile.repeated", {"count": part.elements(shape)})
+        return part
 
-    def _own(self, entry: Entry, states: States) -> SplitState | Diagnostic:
-        """A split of a further result, in as many blocks as the first one has."""
+    def _own(self, entry: Entry, states: StateOfNode) -> SplitState | Diagnostic:
+        """Return a split of a further result, into as many blocks as the first one has."""
         first = self.nodes[0]
         split = states[first]
         assert isinstance(split, Split)
         blocks = split.blocks(self.graph.shape(first.entries[0]))
-        found = by_blocks(self.graph.shape(entry)).get(blocks)
-        return found[0] if found else Diagnostic("tile.blocks", {"blocks": blocks})
+        alike = by_blocks(self.graph.shape(entry)).get(blocks)
+        return alike[0] if alike else Diagnostic("tile.blocks", {"blocks": blocks})

@@ -1,4 +1,4 @@
-"""Views: groups that would only copy are no kernels, as their results are the memory they read."""
+"""Views: groups whose results are the memory that they read, which need no kernel."""
 
 from __future__ import annotations
 
@@ -8,32 +8,27 @@ from attrs import evolve
 
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.fusion.partition import Partition
+from passkit.graph.quotient import is_leaf
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.storage import identities
-from passkit.space.space import is_free
 
 
-def without_views(graph: Graph, partition: Partition) -> Partition:
-    """The partition without groups of nothing but views, such as a reshape between two libraries.
+def without_views(graph: Graph, fusion_plan: FusionPlan) -> FusionPlan:
+    """Return the plan without groups of nothing but views, as a reshape between two libraries.
 
-    A view of an input that is a result of the graph stays a kernel: it is copied anyway, and all
-    threads copy faster than one.
+    A view of an input that is a result of the graph stays a kernel: it is copied anyway, and
+    several threads copy faster than one.
     """
     heads = {e.node for e in graph.heads}
-    clones = partition.clones or [[] for _ in partition.groups]
-    left = [
-        (group, more)
-        for group, more in zip(partition.groups, clones, strict=True)
-        if more or not _is_view(group, heads)
-    ]
-    groups, kept = [g for g, _ in left], [c for _, c in left]
-    return evolve(partition, groups=groups, clones=kept if partition.clones else partition.clones)
+    computing = [(g, copies) for g, copies in fusion_plan.pairs if copies or not _is_view(g, heads)]
+    duplicated = [copies for _, copies in computing] if fusion_plan.duplicated else []
+    return evolve(fusion_plan, groups=[g for g, _ in computing], duplicated=duplicated)
 
 
 def _is_view(group: Sequence[Node], heads: set[Node]) -> bool:
-    """Whether each node is its input's memory, and what is behind has no copy to make."""
+    """Return whether results of each node are its inputs' memory, and none has to be copied."""
     inside = set(group)
     if not all(identities(n) for n in group):
         return False
     sources = [e.node for n in group for e in n.inputs if e.node not in inside]
-    return not (any(map(is_free, sources)) and inside & heads)
+    return not (any(map(is_leaf, sources)) and inside & heads)

@@ -10,9 +10,9 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.passes.fusion.deep import grown
+from passkit.graph.quotient import MergeGraph
+from passkit.passes.fusion.deep import grow_from_root
 from passkit.passes.fusion.trial import Trial
-from passkit.selection.units import Units
 from passkit.target import cpu
 from tests.passes.fusion.test_fusion import fused, groups
 from tests.planned import agrees, feeds_of
@@ -93,14 +93,14 @@ def test_fuel_targets_and_hints_limit_groups() -> None:
 
 def test_units_that_depend_on_each_other_are_not_joined() -> None:
     """If two joins together would create a cycle, the second one is refused."""
-    units = Units([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
+    units = MergeGraph([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
     a, b = (0, 3), (1, 2)
 
-    assert units.can_join(a) and units.can_join(b)
-    units.join(a)
-    assert not units.can_join(b)
-    with pytest.raises(ValueError, match="others stand between"):
-        units.join(b)
+    assert units.can_merge(a) and units.can_merge(b)
+    units.merge(a)
+    assert not units.can_merge(b)
+    with pytest.raises(ValueError, match="a path between them passes others"):
+        units.merge(b)
 
 
 def test_joined_units_stay_in_topological_order() -> None:
@@ -108,26 +108,28 @@ def test_joined_units_stay_in_topological_order() -> None:
     draw = random.Random(0)
     for _ in range(400):
         count = draw.randint(2, 30)
-        units = Units([draw.sample(range(k), min(k, draw.randint(0, 3))) for k in range(count)])
+        before = [draw.sample(range(k), min(k, draw.randint(0, 3))) for k in range(count)]
+        units = MergeGraph(before)
         for _ in range(12):
             some = draw.sample(sorted(units.members), min(3, len(units.members)))
-            if len(some) > 1 and units.can_join(some):
-                assert units.join(some) in some
-        order, spans = list(units), units.spans()
+            if len(some) > 1 and units.can_merge(some):
+                assert units.merge(some) in some
+        order, spans = list(units.order), units.spans()
         place = {u: k for k, u in enumerate(order)}
         assert place.keys() == units.members.keys()
         assert sorted(k for own in units.members.values() for k in own) == list(range(count))
         for u in order:
-            assert all(place[b] < place[u] and u in units.after[b] for b in units.before[u])
-            assert spans[u] == max((spans[a] + 1 for a in units.after[u]), default=0)
+            assert all(place[b] < place[u] for b in units.predecessors[u])
+            assert all(u in units.successors[b] for b in units.predecessors[u])
+            assert spans[u] == max((spans[a] + 1 for a in units.successors[u]), default=0)
 
 
 def test_trials_keep_common_splits() -> None:
     """A trial keeps only the splits that all of its operators allow."""
     graph = pk.parse("x: f32[4, 6]; a = exp(x); b = transpose(a); return reduce_sum(b, axis=1)")
     *_, a, b, total = graph.nodes
-    one = Trial(graph, cpu()).joined([total])
-    two = Trial(graph, cpu()).joined([total, b, a])
+    one = Trial(graph, cpu()).with_nodes([total])
+    two = Trial(graph, cpu()).with_nodes([total, b, a])
 
     assert isinstance(one, Trial) and isinstance(two, Trial)
     assert len(one.allowed) >= len(two.allowed) > 0
@@ -148,11 +150,11 @@ def test_spans_of_the_figure() -> None:
     graph = pk.parse(FIGURE)
     nodes = [n for n in graph.nodes if n.op is not None]
     number = {n: k for k, n in enumerate(nodes)}
-    units = Units([{number[e.node] for e in n.inputs if e.node in number} for n in nodes])
+    units = MergeGraph([{number[e.node] for e in n.inputs if e.node in number} for n in nodes])
     for n in nodes:  # each broadcast with the reshape of what it repeats
         first = n.inputs[0].node
         if graph.names[n].startswith("broadcast"):
-            units.join([number[first], number[n]])
+            units.merge([number[first], number[n]])
     spans = {graph.names[nodes[u]]: s for u, s in units.spans().items()}
 
     first, last = ("dot", "bitcast", "divide", "reshape_1"), ("reshape", "reduce1", "entry")
@@ -160,14 +162,14 @@ def test_spans_of_the_figure() -> None:
     assert [spans[name] for name in order] == list(range(10))
     assert spans["other"] == 1
     inner = [number[n] for n in nodes if graph.names[n] in ("divide", "reduce2", "exp")]
-    units.join([*inner, *(u for u in units if graph.names[nodes[u]] == "reshape_1")])
+    units.merge([*inner, *(u for u in units.order if graph.names[nodes[u]] == "reshape_1")])
     assert max(units.spans().values()) == 6
 
 
-def random_units(draw: random.Random) -> Units:
+def random_units(draw: random.Random) -> MergeGraph:
     """Return a random graph of four to twelve operators."""
     count = draw.randint(4, 12)
-    return Units([draw.sample(range(k), min(k, draw.randint(0, 2))) for k in range(count)])
+    return MergeGraph([draw.sample(range(k), min(k, draw.randint(0, 2))) for k in range(count)])
 
 
 def test_growing_makes_no_cycle() -> None:
@@ -180,11 +182,11 @@ def test_growing_makes_no_cycle() -> None:
         outside = {u for u in spans if draw.random() < 0.3}
         root = draw.choice([*spans])
         why_not = {u: refused for u in outside}.get
-        fused, left = grown(units, spans, root, lambda _, u, of=why_not: of(u), str)
-        assert units.can_join(fused) and outside.isdisjoint(fused[1:])
+        fused, left = grow_from_root(units, spans, root, lambda _, u, of=why_not: of(u), str)
+        assert units.can_merge(fused) and outside.isdisjoint(fused[1:])
 
         rest = [u for u in left if u not in outside]
-        cycles += not units.can_join([*fused, *rest])
+        cycles += not units.can_merge([*fused, *rest])
     assert cycles > 500
 
 

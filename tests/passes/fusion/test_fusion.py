@@ -13,8 +13,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.errors import GraphError
 from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.pack import heights
-from passkit.passes.fusion.partition import Partition
+from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.program import planning
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.space import is_free
@@ -334,7 +333,7 @@ def test_a_partition_with_a_cycle_is_refused() -> None:
     a, b, c = (n for n in graph.nodes if not is_free(n))
 
     with pytest.raises(GraphError, match="cycle: '[abc]' and '[abc]' depend on each other"):
-        contract(graph, Partition(groups=[[a, c], [b]]))
+        contract(graph, FusionPlan(groups=[[a, c], [b]]))
 
 
 @pytest.mark.parametrize("text", [t for t, *_ in (*TOGETHER, *APART)])
@@ -400,18 +399,6 @@ def test_fusion_by_itself_functionalizes() -> None:
     x = np.arange(4, dtype=np.float32)
 
     assert [run(x=x)[1].tolist() for _ in range(2)] == [[0, 1, 2, 3], [0, 2, 4, 6]]
-
-
-def test_heights_are_longest_paths_of_units() -> None:
-    """The height of a node is its longest path to an output; units in a cycle have none."""
-    graph = pk.parse("x: f32[4]; a = exp(x); b = exp(a); c = neg(x); return b, c")
-    nodes = {n.label: n for n in graph.nodes}
-    x, a, b, c = (next(n for n in graph.nodes if graph.names[n] == k) for k in "xabc")
-
-    assert nodes and heights(graph, {}) == {x: 2, a: 1, b: 0, c: 0}
-    assert heights(graph, {a: a, c: a}) == {x: 2, a: 1, b: 0, c: 1}
-    assert heights(graph, {a: a, b: a}) is None
-    assert heights(graph, {x: x, b: x}) is None
 
 
 def test_planning_time_is_polynomial_in_the_rank() -> None:

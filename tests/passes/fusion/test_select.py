@@ -11,7 +11,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.board import Board
+from passkit.passes.fusion.cluster_groups import ClusterGroups
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.explore import Explorer
 from passkit.passes.fusion.greedy import greedy
@@ -328,9 +328,9 @@ def test_a_selection_is_never_slower_than_the_start() -> None:
         graph = analysed(layers(seed))
         with PassContext(target=SLOW) as context:
             start = greedy(graph, context)
-            board = Board(graph, start, context)
+            board = ClusterGroups(graph, start, context)
             explorer = Explorer(board, Scorer(SLOW, priced(seed), 200))
-            problem = problem_of(board.needs, explorer.run())
+            problem = problem_of(board.predecessors, explorer.run())
             optimum, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
             partition, chosen = selected(graph, start, context, priced(seed))
 
@@ -358,12 +358,12 @@ def test_equivalent_units_share_a_group() -> None:
     repeated = [attention(4, 17, 32), pk.Graph([o.tanh(side_by_side().outputs[0])])]
     for graph in map(analysed, [*repeated, *map(layers, range(20)), scaled(40)]):
         with PassContext() as context:
-            board = Board(graph, greedy(graph, context), context)
-        units = board.units
-        for k in range(len(board.list)):
-            for other in sorted(units.after[k]):
+            board = ClusterGroups(graph, greedy(graph, context), context)
+        units = board.quotient
+        for k in range(len(board)):
+            for other in sorted(units.successors[k]):
                 members = {k, other} | units.between({k, other})
-                own_group, _ = board.closed(members)
+                own_group, _ = board.extract(members)
                 group = board.group(members)
                 assert group.key == own_group.key
                 shared_groups.add(group)

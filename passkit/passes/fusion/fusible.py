@@ -1,11 +1,6 @@
-"""Partitions: which nodes go together, and the log of why."""
+"""Operators that a kernel can compute, and why others are left to libraries or to the host."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-
-from attrs import define, field
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
@@ -25,9 +20,8 @@ from passkit.graph.op import (
     TOpPattern,
     TStateful,
 )
-from passkit.plan.group import Decision
+from passkit.graph.quotient import is_leaf
 from passkit.plan.kernel import own_kernel_of
-from passkit.space.space import is_free
 from passkit.target import Target
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -37,40 +31,15 @@ CODE = (FCodeGen, FElement, FReduce, FScan)
 """Attributes of which one tells a kernel how to compute an operator."""
 
 
-@define(eq=False)
-class Partition:
-    """Groups as lists of nodes in post-order; ``clones`` are free copies a group takes along.
-
-    ``selection`` says how larger groups were chosen, where they were. Where ``packs``, small
-    kernels that do not depend on each other may be put side by side in one.
-    """
-
-    groups: list[list[Node]] = field(factory=list)
-    clones: list[list[Node]] = field(factory=list)
-    log: list[Decision] = field(factory=list)
-    selection: Any = None
-    packs: bool = False
-
-    def note(
-        self,
-        names: Mapping[Node, str],
-        producer: Node,
-        consumer: Node,
-        diagnostic: Diagnostic,
-    ) -> None:
-        """Record why an edge stays apart, or that it is fused (a code "fused.…")."""
-        self.log.append(Decision(names[producer], names[consumer], diagnostic))
-
-
 def is_fusible(graph: Graph, node: Node, target: Target) -> bool:
-    """Whether a kernel can compute ``node``: it has code, one result, and native dtypes."""
+    """Return whether a kernel can compute ``node``: it has code, one result, and native dtypes."""
     return why_opaque(graph, node, target) is None
 
 
 def why_opaque(graph: Graph, node: Node, target: Target) -> Diagnostic | None:
-    """The reason why no generated kernel computes ``node``; None if one can."""
+    """Return why no generated kernel computes ``node``; None if one can."""
     op = node.op
-    if op is None or is_free(node):
+    if op is None or is_leaf(node):
         return Diagnostic("op.leaf")
     if TStateful.get(op.name):
         return Diagnostic("op.state", {"op": op.name})
@@ -98,7 +67,7 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> Diagnostic | None:
 
 
 def _marked_opaque(op: Op) -> Diagnostic:
-    """Why an operator whose TOpPattern is OPAQUE is so: what runs it instead of a kernel."""
+    """Return why an operator's pattern is OPAQUE: what runs it instead of a kernel."""
     if (library := THostLibrary.get(op.name)) is not None:
         return Diagnostic("op.host_library", {"op": op.name, "library": library})
     if FHostCall.get(op.name) is not None:
@@ -111,6 +80,6 @@ def _marked_opaque(op: Op) -> Diagnostic:
 
 
 def _without_code(op: Op) -> Diagnostic:
-    """Why an operator that has no code is in no kernel."""
+    """Return why an operator that has no code is in no kernel."""
     is_composite = FExpand.get(op.name) is not None
     return Diagnostic("op.composite" if is_composite else "op.code", {"op": op.name})

@@ -1,0 +1,412 @@
+"""Quotient graphs: acyclic graphs whose vertices, or groups of operators, can be merged.
+
+`MergeGraph` has vertices by number, `QuotientGraph` has clusters of the operators of a graph.
+
+Source: D. J. Pearce, P. H. J. Kelly, A Dynamic Topological Sort Algorithm for Directed Acyclic
+Graphs, 2007.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from typing import Protocol
+
+from attrs import frozen
+
+from passkit.errors import GraphError
+from passkit.graph.graph import Graph
+from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.values.size import numel
+
+
+class MergeGraph:
+    """An acyclic graph of numbered vertices, some of which can be merged into one.
+
+    A vertex has the number of one of its original vertices. A topological order is kept valid under
+    merges; questions about some vertices are answered from the part of the order that they span.
+
+    Attributes:
+        members: for each vertex the original vertices that were merged into it.
+        vertex_of: for each original vertex the vertex that it is part of.
+        predecessors: for each vertex those that must run before it.
+        successors: for each vertex those that must run after it.
+    """
+
+    def __init__(self, predecessors: Sequence[Collection[int]]) -> None:
+        """Make a vertex of each element.
+
+        Args:
+            predecessors: for each vertex, in a topological order, the vertices before it.
+        """
+        self.members = {v: [v] for v in range(len(predecessors))}
+        self.vertex_of = list(self.members)
+        self.predecessors = {v: set(before) for v, before in enumerate(predecessors)}
+        self.successors: dict[int, set[int]] = {v: set() for v in self.members}
+        for vertex, before in self.predecessors.items():
+            for other in before:
+                self.successors[other].add(vertex)
+        self._order: list[int | None] = list(self.members)
+        self._place = {v: v for v in self.members}
+
+    @property
+    def order(self) -> Iterator[int]:
+        """Yield the vertices, each after its predecessors."""
+        return (v for v in self._order if v is not None)
+
+    def spans(self) -> dict[int, int]:
+        """Return for each vertex the length of the longest path to one without successors."""
+        spans: dict[int, int] = {}
+        for vertex in reversed(list(self.order)):
+            spans[vertex] = max((spans[v] + 1 for v in self.successors[vertex]), default=0)
+        return spans
+
+    def can_merge(self, vertices: Collection[int]) -> bool:
+        """Return whether no path between two of ``vertices`` passes through another vertex."""
+        return self._after(vertices) is not None
+
+    def are_independent(self, vertices: Collection[int]) -> bool:
+        """Return whether no path leads from one of ``vertices`` to another."""
+        inside = set(vertices)
+        adjacent = any(not self.successors[v].isdisjoint(inside) for v in inside)
+        return not adjacent and self.can_merge(inside)
+
+    def between(self, vertices: Collection[int]) -> set[int]:
+        """Return the vertices on paths between two of ``vertices``, without these themselves."""
+        first = min(self._place[v] for v in vertices)
+        last = max(self._place[v] for v in vertices)
+        after = self._reachable(vertices, self.successors, lambda place: place < last)
+        return after & self._reachable(vertices, self.predecessors, lambda place: place > first)
+
+    def merge(self, vertices: Collection[int]) -> int:
+        """Merge vertices into one; return its number, that of the first one in the order.
+
+        Raises: ValueError if a path between two of them passes through another vertex.
+        """
+        after = self._after(vertices)
+        if after is None:
+            raise ValueError("vertices cannot be merged if a path between them passes others")
+        places = sorted(self._place[v] for v in vertices)
+        span = slice(places[0], places[-1] + 1)
+        region = [v for v in self._order[span] if v is not None]
+        first = next(v for v in region if v in vertices)
+        before = [v for v in region if v not in vertices and v not in after]
+        moved = [*before, first, *(v for v in region if v in after)]
+        self._order[span] = [*moved, *[None] * (span.stop - span.start - len(moved))]
+        self._place.update({v: span.start + k for k, v in enumerate(moved)})
+        self._contract(first, [v for v in region if v in vertices and v != first])
+        return first
+
+    def _contract(self, first: int, others: Collection[int]) -> None:
+        """Give the edges and members of ``others`` to ``first``."""
+        inside = {first, *others}
+        for vertex in others:
+            self.members[first] += self.members.pop(vertex)
+            self.predecessors[first] |= self.predecessors.pop(vertex)
+            self.successors[first] |= self.successors.pop(vertex)
+            del self._place[vertex]
+        self.predecessors[first] -= inside
+        self.successors[first] -= inside
+        for original in self.members[first]:
+            self.vertex_of[original] = first
+        for vertex in self.predecessors[first]:
+            self.successors[vertex] = (self.successors[vertex] - inside) | {first}
+        for vertex in self.successors[first]:
+            self.predecessors[vertex] = (self.predecessors[vertex] - inside) | {first}
+
+    def _reachable(
+        self,
+        vertices: Collection[int],
+        edges: Mapping[int, Set[int]],
+        is_near: Callable[[int], bool],
+    ) -> set[int]:
+        """Return what ``edges`` lead to from ``vertices`` through places that are near."""
+        inside, reached = set(vertices), set[int]()
+        todo = [w for v in inside for w in edges[v]]
+        while todo:
+            vertex = todo.pop()
+            if vertex not in inside and vertex not in reached and is_near(self._place[vertex]):
+                reached.add(vertex)
+                todo += edges[vertex]
+        return reached
+
+    def _after(self, vertices: Collection[int]) -> set[int] | None:
+        """Return the vertices that follow some of ``vertices`` before the last of them.
+
+        None if an edge leads from one of those back to ``vertices``.
+        """
+        inside = set(vertices)
+        last = max(self._place[v] for v in inside)
+        todo = [w for v in inside for w in self.successors[v] if w not in inside]
+        reached: set[int] = set()
+        while todo:
+            vertex = todo.pop()
+            if vertex in reached or self._place[vertex] > last:
+                continue
+            reached.add(vertex)
+            for successor in self.successors[vertex]:
+                if successor in inside:
+                    return None
+                todo.append(successor)
+        return reached
+
+
+@frozen(eq=False)
+class Cluster:
+    """Operators of a graph that run together.
+
+    Attributes:
+        nodes: the operators that no other cluster has.
+        duplicated: operators of other clusters that it computes as well.
+        is_group: whether it was given as a group; otherwise it is a single operator.
+        body: all operators that it computes, in post-order.
+        live_ins: the values that it reads from outside, without literals.
+    """
+
+    nodes: Sequence[Node]
+    duplicated: Sequence[Node]
+    is_group: bool
+    body: Sequence[Node]
+    live_ins: Sequence[Entry]
+
+    @property
+    def control(self) -> list[Node]:
+        """The nodes that its operators must run after, though they read nothing of them."""
+        return [c for n in self.nodes for c in n.control]
+
+    @property
+    def dependences(self) -> list[Node]:
+        """The nodes that it reads, then those that it must run after."""
+        return [*(e.node for e in self.live_ins), *self.control]
+
+
+class Extraction(Protocol):
+    """A function that makes the node which replaces a group in a contracted graph."""
+
+    def __call__(
+        self, number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
+    ) -> tuple[Node, Sequence[Entry]]:
+        """Return the node, and the values of the graph that its results replace.
+
+        Args:
+            number: the number of the cluster of the group.
+            new: the values of the contracted graph by those that they replace.
+            control: the nodes of the contracted graph that the node must run after.
+        """
+
+
+class QuotientGraph(MergeGraph):
+    """The operators of a graph in clusters: groups, and single operators that are in no group.
+
+    Clusters are numbered in a topological order, in which of those that can be next the one whose
+    first operator is first comes first. Merging clusters leaves `clusters` as they are.
+
+    Attributes:
+        graph: the graph.
+        clusters: the clusters by number.
+        cluster_of: the number of the cluster of each operator; inputs and constants have none.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        groups: Iterable[Sequence[Node]] = (),
+        duplicated: Iterable[Sequence[Node]] = (),
+    ) -> None:
+        """Make a cluster of each group, and of each operator that is in none.
+
+        Args:
+            graph: the graph.
+            groups: disjoint groups of operators.
+            duplicated: for each group operators that it computes as well, though others do, too;
+                empty if no group has any.
+
+        Raises: GraphError if groups depend on each other in a cycle; the message names two.
+        """
+        self.graph = graph
+        clusters = _clusters(graph, list(groups), list(duplicated))
+        index_of = {n: k for k, c in enumerate(clusters) for n in c.nodes}
+        before = [
+            {index_of[n] for n in c.dependences if n in index_of} - {k}
+            for k, c in enumerate(clusters)
+        ]
+        order = _topological_order(graph, clusters, before)
+        number_of = {k: number for number, k in enumerate(order)}
+        self.clusters = [clusters[k] for k in order]
+        self.cluster_of = {n: number_of[k] for n, k in index_of.items()}
+        super().__init__([{number_of[b] for b in before[k]} for k in order])
+
+    @cached_property
+    def live(self) -> Set[int]:
+        """The clusters that results of the graph depend on; others were duplicated entirely."""
+        todo = [e.node for e in self.graph.heads] + [v for v, _ in self.graph.updates]
+        reached: set[int] = set()
+        while todo:
+            number = self.cluster_of.get(todo.pop())
+            if number is not None and number not in reached:
+                reached.add(number)
+                todo += self.clusters[number].dependences
+        return reached
+
+    @cached_property
+    def readers(self) -> Mapping[Entry, Set[int]]:
+        """The live clusters that read each value from outside."""
+        readers: dict[Entry, set[int]] = {}
+        for number in self.live:
+            for entry in self.clusters[number].live_ins:
+                readers.setdefault(entry, set()).add(number)
+        return readers
+
+    @cached_property
+    def heads(self) -> Set[Entry]:
+        """The values that a run of the graph must compute."""
+        return set(self.graph.heads)
+
+    def nodes(self, numbers: Iterable[int]) -> tuple[list[Node], list[Node]]:
+        """Return the operators of clusters, and what these duplicate besides, in post-order."""
+        chosen = [self.clusters[k] for k in numbers]
+        own = {n for c in chosen for n in c.nodes}
+        duplicated = {n for c in chosen for n in c.duplicated} - own
+        position = self.graph.positions.__getitem__
+        return sorted(own, key=position), sorted(duplicated, key=position)
+
+    def live_ins(self, numbers: Collection[int]) -> Sequence[Entry]:
+        """Return the values that clusters read from outside, each once, without literals."""
+        if len(numbers) == 1:
+            return self.clusters[next(iter(numbers))].live_ins
+        own, duplicated = self.nodes(numbers)
+        body = sorted([*own, *duplicated], key=self.graph.positions.__getitem__)
+        return live_ins(self.graph, body)
+
+    def live_outs(self, numbers: Set[int]) -> list[Entry]:
+        """Return the values of clusters that others read, or that are results of the graph."""
+        if len(numbers) == 1:
+            nodes = self.clusters[next(iter(numbers))].nodes
+        else:
+            nodes, _ = self.nodes(numbers)
+        return [e for n in nodes for e in n.entries if self.leaves(e, numbers)]
+
+    def leaves(self, entry: Entry, numbers: Set[int]) -> bool:
+        """Return whether a value is a result of the graph, or read outside of clusters."""
+        return entry in self.heads or not self.readers.get(entry, numbers) <= numbers
+
+    def contract(self, extract: Extraction) -> Graph:
+        """Return the graph in which a node replaces each live group.
+
+        Operators that are in no group stay as they are.
+
+        Args:
+            extract: makes the node that replaces a group.
+        """
+        graph = self.graph
+        leaves = [n for n in graph.nodes if is_leaf(n)]
+        new = {e: e for n in leaves for e in n.entries}
+        moved = {n: n for n in leaves}
+        for number, cluster in enumerate(self.clusters):
+            if number not in self.live:
+                continue
+            inside = set(cluster.nodes) if cluster.is_group else set[Node]()
+            control = tuple(dict.fromkeys(moved[c] for c in cluster.control if c not in inside))
+            node: Node
+            replaced: Sequence[Entry]
+            if cluster.is_group:
+                node, replaced = extract(number, new, control)
+            else:
+                node = _with_inputs(cluster.nodes[0], new, control)
+                replaced = cluster.nodes[0].entries
+            new.update(zip(replaced, node.entries, strict=True))
+            moved.update(dict.fromkeys(cluster.nodes, node))
+        updates = [(moved[v], new[e]) for v, e in graph.updates]
+        return Graph([new[e] for e in graph.outputs], updates)
+
+
+def is_leaf(node: Node) -> bool:
+    """Return whether a node is a variable or a constant."""
+    return node.op is None or node.op is CONSTANT
+
+
+def is_literal(graph: Graph, entry: Entry) -> bool:
+    """Return whether a value is a constant of one element, which is written into code."""
+    return entry.node.op is CONSTANT and numel(graph.shape(entry)) == 1
+
+
+def live_ins(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
+    """Return the values that nodes read from outside, each once, without literals."""
+    inside = set(nodes)
+    entries = dict.fromkeys(e for n in nodes for e in n.inputs if e.node not in inside)
+    return [e for e in entries if not is_literal(graph, e)]
+
+
+def live_outs(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
+    """Return the values of nodes that other nodes read, or that are results of the graph."""
+    inside, heads = set(nodes), set(graph.heads)
+    return [
+        e
+        for n in nodes
+        for e in n.entries
+        if e in heads or any(u not in inside for u in graph.users.get(e, ()))
+    ]
+
+
+def _clusters(
+    graph: Graph, groups: Sequence[Sequence[Node]], duplicated: Sequence[Sequence[Node]]
+) -> list[Cluster]:
+    """Return a cluster of each group, then one of each operator that is in none."""
+    position = graph.positions.__getitem__
+    clusters = []
+    for nodes, copies in zip(groups, duplicated or [()] * len(groups), strict=True):
+        body = sorted({*nodes, *copies}, key=position)
+        clusters.append(Cluster(nodes, copies, True, body, live_ins(graph, body)))
+    grouped = {n for nodes in groups for n in nodes}
+    for node in graph.nodes:
+        if node not in grouped and not is_leaf(node):
+            nodes = (node,)
+            clusters.append(Cluster(nodes, (), False, nodes, live_ins(graph, nodes)))
+    return clusters
+
+
+def _topological_order(
+    graph: Graph, clusters: Sequence[Cluster], before: Sequence[Set[int]]
+) -> list[int]:
+    """Return the clusters in a topological order; of those that can be next the first is taken.
+
+    Raises: GraphError for a cycle.
+    """
+    after: list[list[int]] = [[] for _ in clusters]
+    for k, others in enumerate(before):
+        for other in others:
+            after[other].append(k)
+    waiting = [len(others) for others in before]
+    first = [graph.positions[c.nodes[0]] for c in clusters]
+    ready = [(first[k], k) for k, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        k = heapq.heappop(ready)[1]
+        order.append(k)
+        for other in after[k]:
+            waiting[other] -= 1
+            if not waiting[other]:
+                heapq.heappush(ready, (first[other], other))
+    if len(order) < len(clusters):
+        raise _cycle_error(graph, clusters, before, set(range(len(clusters))) - set(order))
+    return order
+
+
+def _cycle_error(
+    graph: Graph, clusters: Sequence[Cluster], before: Sequence[Set[int]], left: Set[int]
+) -> GraphError:
+    """Return an error with two clusters on a cycle of those that are ``left``."""
+    path = [min(left)]
+    while path[-1] not in path[:-1]:
+        path.append(min(before[path[-1]] & left))
+    reader, read = (f"'{graph.names[clusters[k].nodes[-1]]}'" for k in path[-2:])
+    return GraphError(f"fusing would make a cycle: {read} and {reader} depend on each other")
+
+
+def _with_inputs(node: Node, new: Mapping[Entry, Entry], control: tuple[Node, ...]) -> Node:
+    """Return an operator with the new values of its inputs; itself if these are the same."""
+    inputs = tuple(new[e] for e in node.inputs)
+    same = inputs == node.inputs and control == node.control
+    return node if same else node.replaced(inputs, control)

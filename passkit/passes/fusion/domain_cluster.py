@@ -1,0 +1,203 @@
+"""Clusters of one iteration domain: groups that grow, and the tests for what fits into them."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from passkit.ast import Chunks, Reduce, Scan
+from passkit.diagnostics import Diagnostic
+from passkit.errors import PasskitError
+from passkit.graph.attribute_calls import reduce_of, scan_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node
+from passkit.graph.op import FElement
+from passkit.space.layout import Layout
+from passkit.space.space import Role, Space, axes_of, folding_of
+from passkit.values.size import Shape, numel
+
+
+@define(eq=False)
+class DomainCluster:
+    """Operators that are computed together in one iteration domain.
+
+    Attributes:
+        depth: its position in the order of clusters: edges lead to clusters of larger depth.
+        shape: the shape of the domain.
+        members: the operators, with whether each has a value at each point or one of each row.
+        duplicated: operators of other clusters that it computes as well.
+        reduced: the axes that its reductions and scans go over; None if it has none.
+        chunks: how a reduced axis is divided, if its reductions are partial ones.
+        reads: the values that it reads from outside.
+    """
+
+    depth: int
+    shape: Shape
+    members: dict[Node, Role] = field(factory=dict)
+    duplicated: dict[Node, None] = field(factory=dict)
+    reduced: tuple[int, ...] | None = None
+    chunks: Chunks | None = None
+    reads: set[Entry] = field(factory=set)
+    _space: Space | None = None
+
+    @classmethod
+    def begin(cls, graph: Graph, node: Node, depth: int = 0) -> DomainCluster:
+        """Return the cluster of one operator, in the domain of what it computes or reduces."""
+        reduction = folding_of(node)
+        entry = node.inputs[0] if reduction is not None else node.entries[0]
+        cluster = cls(depth, graph.shape(entry))
+        if reduction is not None:
+            cluster.reduced, cluster.chunks = reduction.axes, reduction.chunks
+        cluster.add(node, Role.FULL if reduce_of(node) is None else Role.ROW)
+        return cluster
+
+    def add(self, node: Node, role: Role) -> None:
+        """Add a node, whose producers are members or are read from outside."""
+        self.members[node] = role
+        self.reads.update(e for e in node.inputs if e.node not in self.members)
+
+    @property
+    def space(self) -> Space:
+        """The iteration domain."""
+        if self._space is None:
+            self._space = Space(axes_of(self.shape, self.reduced, self.chunks))
+        return self._space
+
+    def set_reduction(
+        self, shape: Shape, axes: tuple[int, ...] | None, chunks: Chunks | None
+    ) -> None:
+        """Let the first reduction of the cluster define the domain, and which axes are reduced."""
+        self.shape, self.reduced, self.chunks, self._space = shape, axes, chunks, None
+
+
+def check_domain(graph: Graph, cluster: DomainCluster, node: Node) -> Diagnostic | None:
+    """Return why a node cannot be computed in the domain of a cluster; None if it can."""
+    reduction = reduce_of(node)
+    if reduction is not None:
+        return _check_reduction(graph, cluster, node, reduction)
+    scan = scan_of(node)
+    if scan is not None:
+        return _check_scan(graph, cluster, node, scan)
+    role = role_in(graph, cluster, node)
+    shape = graph.shape(node.entries[0])
+    if role is None:
+        return Diagnostic("domain.shape", {"shape": shape, "domain": cluster.shape})
+    inside = [e for e in node.inputs if e.node in cluster.members]
+    is_plain = node.op is not None and FElement.get(node.op.name) is None
+    if is_plain and all(
+        graph.shape(e) == shape and cluster.members[e.node] is role for e in inside
+    ):
+        return None
+    return check_reads(graph, cluster, node, role)
+
+
+def role_in(graph: Graph, cluster: DomainCluster, node: Node) -> Role | None:
+    """Return FULL or ROW by the number of elements; None if neither has so many.
+
+    A value that is computed of row values only is a ROW.
+    """
+    total = numel(graph.shape(node.entries[0]))
+    space = cluster.space
+    producers = (e.node for e in node.inputs)
+    roles = {cluster.members[n] for n in producers if n in cluster.members}
+    if cluster.reduced is not None and total == space.rows and Role.FULL not in roles:
+        return Role.ROW
+    return Role.FULL if total == space.size else None
+
+
+def check_reads(graph: Graph, cluster: DomainCluster, node: Node, role: Role) -> Diagnostic | None:
+    """Return which member a node reads at another point than where that is computed, if one."""
+    layout = Layout(graph, cluster.space)
+    index = cluster.space.index(role, graph.shape(node.entries[0]))
+    for entry, read_index in layout.reads(node, index):
+        computed = cluster.members.get(entry.node)
+        if computed is not None and layout.role_at(entry, read_index) is not computed:
+            return Diagnostic("domain.index", {"value": graph.names[entry.node]})
+    return None
+
+
+def _check_reduction(
+    graph: Graph, cluster: DomainCluster, node: Node, reduction: Reduce
+) -> Diagnostic | None:
+    """Return why a reduction of a member cannot be computed in the domain of the cluster."""
+    entry, axes = node.inputs[0], reduction.axes
+    shape = graph.shape(entry)
+    if cluster.members.get(entry.node) is not Role.FULL:
+        return Diagnostic("domain.nested_reduction")
+    if cluster.reduced is None:
+        if numel(shape[k] for k in axes) == 1:
+            return Diagnostic("domain.unit_reduction")
+        return None
+    return check_reduced_axes(cluster, shape, axes, reduction.chunks)
+
+
+def _check_scan(graph: Graph, cluster: DomainCluster, node: Node, scan: Scan) -> Diagnostic | None:
+    """Return why a scan cannot be computed in the domain of a cluster."""
+    entry = node.inputs[0]
+    shape = graph.shape(entry)
+    if cluster.members.get(entry.node, Role.FULL) is not Role.FULL:
+        return Diagnostic("domain.nested_scan")
+    if _directions(cluster) - {scan.reverse}:
+        return Diagnostic("domain.scan_direction")
+    if cluster.reduced is None:
+        if shape[scan.axis] == 1:
+            return Diagnostic("domain.unit_scan")
+        return None if numel(shape) == cluster.space.size else Diagnostic("domain.scan_extent")
+    return check_reduced_axes(cluster, shape, (scan.axis,), None)
+
+
+def _directions(*clusters: DomainCluster) -> set[bool]:
+    """Return for the scans of clusters whether they are reversed."""
+    return {scan.reverse for c in clusters for n in c.members if (scan := scan_of(n)) is not None}
+
+
+def check_scan_directions(home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
+    """Return a diagnostic if scans of two clusters run in different directions."""
+    several = len(_directions(home, other)) > 1
+    return Diagnostic("domain.scan_directions") if several else None
+
+
+def check_crossing_reads(
+    graph: Graph, merged: DomainCluster, home: DomainCluster, other: DomainCluster
+) -> Diagnostic | None:
+    """Return why ``home`` cannot read the values of ``other`` where these are computed.
+
+    Args:
+        graph: the graph.
+        merged: a cluster with the members of both, in its domain.
+        home: the cluster that reads.
+        other: the cluster that is read.
+    """
+    for node in home.members:
+        inside = [e.node for e in node.inputs if e.node in other.members]
+        if inside and reduce_of(node) is None:
+            problem = check_reads(graph, merged, node, merged.members[node])
+            if problem is not None:
+                return problem
+        elif inside and merged.members[inside[0]] is not Role.FULL:
+            return Diagnostic("domain.nested_reduction")
+    if any(e.node in other.members for n in home.duplicated for e in n.inputs):
+        return Diagnostic("graph.repeated_reader")
+    return None
+
+
+def check_reduced_axes(
+    cluster: DomainCluster, shape: Shape, axes: tuple[int, ...], chunks: Chunks | None
+) -> Diagnostic | None:
+    """Return why a reduction does not go over just the reduced axes of a cluster.
+
+    Args:
+        cluster: a cluster with reductions.
+        shape: the shape of the value that is reduced, which has a value at each point.
+        axes: the axes of that shape that are reduced.
+        chunks: how they are divided, if at all.
+    """
+    space = cluster.space
+    if chunks != cluster.chunks or (chunks is not None and shape != cluster.shape):
+        return Diagnostic("domain.other_chunks")
+    if numel(shape) != space.size:
+        return Diagnostic("domain.reduced_shape", {"shape": shape})
+    try:
+        index = space.index(Role.FULL, shape)
+    except PasskitError:
+        return Diagnostic("domain.axes")
+    return None if space.folds(index, axes) else Diagnostic("domain.axes")
