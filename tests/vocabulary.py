@@ -19,6 +19,7 @@ FINISHED = (
     "passkit/reporting",
     "passkit/runtime",
     "passkit/schedule",
+    "passkit/selection",
     "passkit/serial",
     "passkit/target",
     "passkit/transforms",
