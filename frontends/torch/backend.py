@@ -29,6 +29,7 @@ from passkit.frontends.torch.compiled import (
 )
 from passkit.frontends.torch.devices import check_on_cuda, cuda_options, is_on_cuda
 from passkit.frontends.torch.errors import UnsupportedNodeError
+from passkit.frontends.torch.frozen import fixed_arguments
 from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
 from passkit.frontends.torch.symbols import float_guard
@@ -114,7 +115,8 @@ class PasskitBackend:
 
     ``torch.compile(model, backend="passkit", options={...})`` takes the options of
     `passkit.compile`, and ``fallback``: "extern" (default), so that PyTorch runs the operators that
-    passkit does not have, or "error".
+    passkit does not have, or "error". With ``freezing=True`` parameters and buffers are constants
+    of graphs on the CPU that need no gradients, see `FrozenProgram`.
     """
 
     def __call__(
@@ -133,8 +135,8 @@ class PasskitBackend:
             options: options, see the class.
             mode: accepted for the sake of `torch.compile`; only None and "default" are.
 
-        Raises: SettingError for an unknown mode or value of ``fallback``, or, with the fallback
-        "error", for a graph with operators that passkit does not have.
+        Raises: SettingError for an unknown mode, value of ``fallback`` or ``freezing``, or, with
+        the fallback "error", for a graph with operators that passkit does not have.
         """
         if mode not in (None, "default"):
             raise SettingError(f"backend passkit: mode {mode!r} is unknown; leave it out")
@@ -146,8 +148,16 @@ class PasskitBackend:
                 f"is one of {', '.join(FALLBACKS)}"
             )
 
+        keyed = dict(own)
+        freezing = own.pop("freezing", False)
+        if not isinstance(freezing, bool):
+            raise SettingError(f"backend passkit: freezing is {freezing!r}; it is True or False")
+
         def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> OutputCode:
             return compile_functional(module, fallback, own)
+
+        def compile_inference(module: GraphModule, example_inputs: Sequence[Any]) -> OutputCode:
+            return compile_functional(module, fallback, own, fixed_arguments() if freezing else ())
 
         if any("conv" in str(node.target) for node in module.graph.nodes):
             convolution_unit.prefetch()  # while PyTorch traces
@@ -156,13 +166,13 @@ class PasskitBackend:
             functorch_config.patch(
                 bundled_autograd_cache=True, force_non_lazy_backward_lowering=True
             ),
-            torch.compiler.config.patch(cache_key_tag=cache_tag(fallback, own)),
+            torch.compiler.config.patch(cache_key_tag=cache_tag(fallback, keyed)),
             keys_without_inductor(),
         ):
             compiler = aot_autograd(
                 fw_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
                 bw_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
-                inference_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_graph),
+                inference_compiler=SerializableAOTDispatchCompiler(OutputCode, compile_inference),
                 decompositions=_Decompositions(),
                 partition_fn=min_cut_rematerialization_partition,
             )
@@ -174,7 +184,7 @@ passkit_backend = PasskitBackend()
 
 
 def compile_functional(
-    module: GraphModule, fallback: str, options: Mapping[str, Any]
+    module: GraphModule, fallback: str, options: Mapping[str, Any], fixed: Sequence[int] = ()
 ) -> OutputCode:
     """Compile a graph of functional operators; return a function of a list of arguments.
 
@@ -182,15 +192,18 @@ def compile_functional(
         module: the graph, with fake tensors as metadata.
         fallback: one of `FALLBACKS`.
         options: options of `passkit.compile`.
+        fixed: the positions of arguments that are constants, where tensors are on the CPU.
 
     Raises: SettingError for operators that passkit does not have, with the fallback "error", and
     for another target than that of the tensors; what `passkit.compile` raises.
     """
     with unset_fake_temporarily():
-        return _compiled(module, fallback, options)
+        return _compiled(module, fallback, options, fixed)
 
 
-def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) -> OutputCode:
+def _compiled(
+    module: GraphModule, fallback: str, options: Mapping[str, Any], fixed: Sequence[int]
+) -> OutputCode:
     """Compile a graph outside of PyTorch's modes, in which real tensors are errors.
 
     Raises: SettingError for operators that passkit does not have, with the fallback "error", and
@@ -214,4 +227,5 @@ def _compiled(module: GraphModule, fallback: str, options: Mapping[str, Any]) ->
         )
     if on_cuda:
         options = cuda_options(options)
-    return CompiledGraph(imported, options, on_cuda, float_guard(module))
+    fixed = () if on_cuda else fixed
+    return CompiledGraph(imported, options, on_cuda, float_guard(module), fixed)

@@ -20,6 +20,7 @@ from torch._inductor.output_code import OutputCode
 from torch.fx import GraphModule
 
 from passkit.errors import PasskitError
+from passkit.frontends.torch.frozen import FrozenProgram
 from passkit.frontends.torch.importer import ImportedGraph
 from passkit.frontends.torch.program import Program
 from passkit.frontends.torch.reports import GraphRecord, record
@@ -39,6 +40,7 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
         options: options of `passkit.compile`.
         is_on_device: whether tensors are on the device of the target, not on the CPU.
         condition: a condition on float arguments that the graph holds for, "" if there is none.
+        fixed: the positions of arguments that are constants of the program, see `FrozenProgram`.
 
     Raises: what creating or calling a `Program` raises.
     """
@@ -49,9 +51,11 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
         options: Mapping[str, Any],
         is_on_device: bool = False,
         condition: str = "",
+        fixed: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self._boxed_call = True
+        self.fixed = tuple(fixed)
         self.is_on_device = is_on_device
         self.condition = condition
         self.imported: ImportedGraph = imported
@@ -64,7 +68,11 @@ class CompiledGraph(OutputCode):  # type: ignore[misc]
 
         Raises: what creating a `Program` raises.
         """
-        program = Program(self.imported, self.options, self.is_on_device)
+        program: Program | FrozenProgram
+        if self.fixed and self.imported.graph is not None:
+            program = FrozenProgram(self.imported, self.options, self.fixed)
+        else:
+            program = Program(self.imported, self.options, self.is_on_device)
         self.run = program.run
         graph = GraphRecord(self.imported.node_count, self.imported.externs, program=program)
         if not record(graph):

@@ -10,6 +10,7 @@ import torch
 from attrs import field, frozen
 
 from passkit.frontends.torch.extern import TORCH_CALL
+from passkit.frontends.torch.frozen import FrozenProgram
 from passkit.frontends.torch.importer import ExternNode
 from passkit.frontends.torch.program import Program
 from passkit.values.units import table
@@ -30,7 +31,7 @@ class GraphRecord:
     nodes: int
     externs: tuple[ExternNode, ...]
     whole: str = ""
-    program: Program | None = None
+    program: Program | FrozenProgram | None = None
     calls: list[list[Any]] = field(factory=list)
 
 
