@@ -144,8 +144,8 @@ class PasskitBackend:
         fallback = own.pop("fallback", "extern")
         if fallback not in FALLBACKS:
             raise SettingError(
-                f"backend passkit: fallback is {fallback!r}{nearest(str(fallback), FALLBACKS)}; it "
-                f"is one of {', '.join(FALLBACKS)}"
+                f"backend passkit: fallback must be one of {', '.join(map(repr, FALLBACKS))}, got "
+                f"{fallback!r}; {nearest(str(fallback), FALLBACKS)}"
             )
 
         keyed = dict(own)

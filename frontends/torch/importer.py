@@ -358,13 +358,18 @@ class _GraphImporter:
             raise UnsupportedNodeError(f"{node.target} has no result")
         fakes = [call.result] if isinstance(call.result, torch.Tensor) else list(call.result)
         is_random = torch.Tag.nondeterministic_seeded in node.target.tags
-        control = tuple(self.ordered[-1:]) if is_random else ()
-        number = len(self.externs) + 1 if is_random else 0
+        # Operators of others may read what is no argument, too.
+        is_ordered = is_random or node.target.namespace not in ("aten", "prims")
+        if is_ordered and not self.ordered:
+            # What waits for a node is not folded, also where all inputs are constants.
+            self.ordered.append(constant(0, dtype_of("int64"), "generator").node)
+        control = tuple(self.ordered[-1:]) if is_ordered else ()
+        number = len(self.externs) + 1 if is_ordered else 0
         layouts = (call.args, call.kwargs) if is_random else None
         call_node = extern_call(
             node.target, args, kwargs, fakes, number, node.name, control, layouts
         )
-        if is_random:
+        if is_ordered:
             self.ordered.append(call_node)
         self.externs.append(ExternNode(node.name, node.target.name(), reason, _line(node)))
         if isinstance(call.result, torch.Tensor):

@@ -188,6 +188,55 @@ def test_random_operators_draw_from_pytorchs_generator() -> None:
     assert not torch.equal(*compiled(x))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.rand(4),
+        lambda x: x + torch.normal(0.0, 1.0, (4,)),
+        lambda x: x + torch.bernoulli(torch.full((4,), 0.5)),
+        lambda x: x + torch.rand_like(torch.zeros(4)),
+        lambda x: x + torch.nn.functional.dropout(torch.ones(4)),
+        lambda x: x[:, torch.randperm(4)],
+        lambda x: x + torch.empty(4).uniform_(1, 2) + torch.empty(4).exponential_(),
+    ],
+    ids=["alone", "normal", "bernoulli", "like", "dropout", "permutation", "two"],
+)
+def test_random_numbers_of_constants_are_drawn_by_each_call(function: Callable[..., Any]) -> None:
+    """A random operator whose inputs are known when compiling is not computed there."""
+    compiled, x = torch.compile(function, backend=passkit_backend), T(3, 4)
+    for seed in (1, 2, 1):
+        drawn = []
+        for run in (function, compiled):
+            torch.manual_seed(seed)
+            drawn.append([run(x), run(x), torch.rand(1)])
+        for a, b in zip(*drawn, strict=True):
+            torch.testing.assert_close(b, a)
+
+
+CALLS_OF_COUNTER: list[int] = []
+
+
+@torch.library.custom_op("passkit_tests::counter", mutates_args=())  # type: ignore[untyped-decorator]
+def counter(start: int) -> torch.Tensor:
+    """Return the number of calls so far, plus a start."""
+    CALLS_OF_COUNTER.append(start)
+    return torch.tensor(len(CALLS_OF_COUNTER) + start)
+
+
+@counter.register_fake  # type: ignore[untyped-decorator]
+def _(start: int) -> Any:
+    return torch.empty((), dtype=torch.int64)
+
+
+def test_operators_of_others_run_in_each_call() -> None:
+    """A custom operator without inputs is called each time, twice where it stands twice."""
+    compiled = torch.compile(lambda x: (counter(5) + x, counter(5) + x), backend=passkit_backend)
+    x = torch.zeros(2, dtype=torch.int64)
+    CALLS_OF_COUNTER.clear()
+    first, second = compiled(x), compiled(x)
+    assert [int(t[0]) for t in (*first, *second)] == [6, 7, 8, 9]
+
+
 def test_what_pytorch_runs_is_reported() -> None:
     """A report names the operators that PyTorch ran, why, and the shares of passkit."""
 
@@ -219,7 +268,7 @@ def test_unknown_options_are_refused() -> None:
     """An unknown fallback or mode is named, with what there is."""
     x = T(3)
     wrong = torch.compile(lambda x: x + 1, backend=passkit_backend, options={"fallback": "extrn"})
-    with pytest.raises(Exception, match=r"fallback is 'extrn'.*extern, error"):
+    with pytest.raises(Exception, match=r"'extern', 'error', got 'extrn'; did you mean 'extern'"):
         wrong(x)
     with pytest.raises(Exception, match=r"mode 'fast' is unknown"):
         passkit_backend(torch.fx.symbolic_trace(torch.nn.ReLU()), [x], mode="fast")
