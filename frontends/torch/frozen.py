@@ -19,6 +19,7 @@ from passkit.frontends.torch.op_importers.registry import constant
 from passkit.frontends.torch.program import Program
 from passkit.graph.node import Entry
 from passkit.program.executable import Executable
+from passkit.values.size import symbols_of
 
 
 def fixed_arguments() -> tuple[int, ...]:
@@ -56,7 +57,7 @@ class FrozenProgram:
     Args:
         imported: the graph.
         options: options of `passkit.compile`.
-        fixed: the positions of the arguments that are constants, where they are on the CPU.
+        fixed: the positions of arguments that are constants, but for those of symbolic sizes.
 
     Raises: when called, what creating or calling a `Program` raises.
     """
@@ -66,7 +67,8 @@ class FrozenProgram:
     ) -> None:
         self._imported = imported
         self._options = options
-        self._fixed = [k for k in fixed if k in imported.feeds]
+        shapes = dict(zip(imported.feeds, imported.shapes, strict=True))
+        self._fixed = [k for k in fixed if k in shapes and not symbols_of(shapes[k])]
         self._constants: dict[int, _Frozen] = {}
         self._program: Program | None = None
 

@@ -163,6 +163,24 @@ def test_other_batch_sizes_use_the_same_constants() -> None:
     assert len(records) == 1
 
 
+def test_parameters_of_symbolic_sizes_stay_inputs() -> None:
+    """One compilation serves layers of several sizes, whose weights are no constants."""
+    fast = torch.compile(
+        lambda layer, x: layer(x), backend=passkit_backend, dynamic=True, options={"freezing": True}
+    )
+    with (
+        torch._dynamo.config.patch(
+            force_parameter_static_shapes=False, force_nn_module_property_static_shapes=False
+        ),
+        torch.no_grad(),
+        recording() as records,
+    ):
+        for size in (4, 6):
+            layer, x = torch.nn.PReLU(size), torch.randn(3, size)
+            assert_same(fast(layer, x), layer(x))
+    assert len(inputs_of(records[0])) == 2
+
+
 def test_stored_graphs_are_frozen_again() -> None:
     """A graph from PyTorch's cache takes the values of the model that it is called with."""
     x = torch.randn(2, 3, 10, 10)
