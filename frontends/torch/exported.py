@@ -12,7 +12,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from passkit.errors import ModelError
 from passkit.frontends.torch.backend import decompositions
 from passkit.frontends.torch.errors import UnsupportedNodeError
-from passkit.frontends.torch.importer import import_graph
+from passkit.frontends.torch.importer import Argument, import_graph
 from passkit.graph.graph import Graph
 
 
@@ -58,9 +58,20 @@ def from_torch(
         imported = import_graph(program.graph_module, values, stands_alone=True)
     except UnsupportedNodeError as error:
         raise ModelError(f"from_torch: {error}") from None
-    if imported.graph is None or any(x.position < 0 for x in imported.outputs):
-        raise ModelError("from_torch: a result is no tensor that the module computes")
+    for number, output in enumerate(imported.outputs):
+        if output.position < 0:
+            raise ModelError(
+                f"from_torch: results must be tensors, and result {number} of the module is "
+                f"{_shown(output.value)}; leave it out of what forward returns"
+            )
+    if imported.graph is None:
+        raise ModelError("from_torch: the module returns no tensor")
     return imported.graph
+
+
+def _shown(value: Any) -> str:
+    """Return a result that is no tensor as text."""
+    return "an integer argument" if isinstance(value, Argument) else repr(value)
 
 
 def _constants(program: ExportedProgram) -> Mapping[str, torch.Tensor]:

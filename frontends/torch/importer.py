@@ -464,12 +464,12 @@ class _GraphImporter:
             return OutputLayout(-1, Argument(self.integers[result]))
         if not isinstance(value, Entry):
             return OutputLayout(-1, value)
-        if result.op == "placeholder":
-            return OutputLayout(-1, Argument(self.positions[value]))
-        fake = result.meta["val"]
         if self.stands_alone:
             computed.append(value)
             return OutputLayout(len(computed) - 1)
+        if result.op == "placeholder":
+            return OutputLayout(-1, Argument(self.positions[value]))
+        fake = result.meta["val"]
         owner = owners.get(_storage(result))
         if owner is None or not _is_view(fake, owner.meta["val"]):
             return self._computed(value, fake, computed)

@@ -57,10 +57,39 @@ def test_an_exported_program_becomes_a_graph() -> None:
     np.testing.assert_allclose(y, module(x).numpy(), rtol=1e-6)
 
 
+class Results(torch.nn.Module):
+    """A module that returns a given function of its input and parameter."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(3))
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        """Return the function of the input and the parameter."""
+        return self.function(x, self.weight)
+
+
+def test_inputs_and_parameters_may_be_results() -> None:
+    """What a module returns as it is, such as with a dropout in evaluation, is an output."""
+    x = torch.randn(2, 3)
+    graph = from_torch(Results(lambda x, w: (x, w, x * w)), (x,))
+    for a, b in zip(pk.compile(graph)(x=x.numpy()), (x, torch.ones(3), x), strict=True):
+        np.testing.assert_array_equal(a, b.numpy())
+    (y,) = pk.compile(from_torch(torch.nn.Dropout().eval(), (x,)))(input=x.numpy())
+    np.testing.assert_array_equal(y, x.numpy())
+
+
 def test_modules_without_tensors_to_compute_are_refused() -> None:
-    """A result that is an input, and dtypes that passkit does not have, are named."""
-    with pytest.raises(pk.PasskitError, match="a result is no tensor that the module computes"):
-        from_torch(torch.nn.Identity(), (torch.ones(2),))
+    """A result that is no tensor, and dtypes that passkit does not have, are named."""
+    x = torch.ones(2, 3)
+    with pytest.raises(pk.PasskitError, match=r"and result 1 of the module is 2; leave it out"):
+        from_torch(Results(lambda x, w: (x * w, x.shape[0])), (x,))
+    rows = {0: torch.export.Dim("rows")}
+    with pytest.raises(pk.PasskitError, match=r"result 1 of the module is rows|result 1 .* is s\d"):
+        from_torch(Results(lambda x, w: (x * w, x.shape[0])), (x,), dynamic_shapes=(rows,))
+    with pytest.raises(pk.PasskitError, match=r"the module returns no tensor"):
+        from_torch(Results(lambda x, w: ()), (x,))
     with pytest.raises(pk.PasskitError, match=r"passkit has no dtype for torch\.float8_e4m3fn"):
         from_torch(torch.nn.Identity(), (torch.ones(2).to(torch.float8_e4m3fn),))
 
