@@ -21,7 +21,7 @@ from passkit.values.size import Extent, Size, evaluate
 
 @frozen
 class GraphSymbols:
-    """What is known of the symbols of a graph.
+    """The symbols of a graph: their signs and example values.
 
     Attributes:
         signed: those of integer arguments that may be negative.

@@ -71,7 +71,7 @@ class Results(torch.nn.Module):
 
 
 def test_inputs_and_parameters_may_be_results() -> None:
-    """What a module returns as it is, such as with a dropout in evaluation, is an output."""
+    """An input that a module returns, such as of a dropout in evaluation, is an output."""
     x = torch.randn(2, 3)
     graph = from_torch(Results(lambda x, w: (x, w, x * w)), (x,))
     for a, b in zip(pk.compile(graph)(x=x.numpy()), (x, torch.ones(3), x), strict=True):
