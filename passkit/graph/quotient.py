@@ -271,21 +271,33 @@ class QuotientGraph(MergeGraph):
         position = self.graph.positions.__getitem__
         return sorted(own, key=position), sorted(duplicated, key=position)
 
+    def body(self, numbers: Collection[int]) -> Sequence[Node]:
+        """Return all operators that clusters compute, in post-order."""
+        bodies = [self.clusters[k].body for k in numbers]
+        if len(bodies) == 1:
+            return bodies[0]
+        return sorted({n for body in bodies for n in body}, key=self.graph.positions.__getitem__)
+
     def live_ins(self, numbers: Collection[int]) -> Sequence[Entry]:
         """Return the values that clusters read from outside, each once, without literals."""
         if len(numbers) == 1:
             return self.clusters[next(iter(numbers))].live_ins
-        own, duplicated = self.nodes(numbers)
-        body = sorted([*own, *duplicated], key=self.graph.positions.__getitem__)
-        return live_ins(self.graph, body)
+        return live_ins(self.graph, self.body(numbers))
 
     def live_outs(self, numbers: Set[int]) -> list[Entry]:
         """Return the values of clusters that others read, or that are results of the graph."""
-        if len(numbers) == 1:
-            nodes = self.clusters[next(iter(numbers))].nodes
-        else:
-            nodes, _ = self.nodes(numbers)
+        nodes = {n: None for k in numbers for n in self.clusters[k].nodes}
+        if len(numbers) > 1:
+            nodes = dict.fromkeys(sorted(nodes, key=self.graph.positions.__getitem__))
         return [e for n in nodes for e in n.entries if self.leaves(e, numbers)]
+
+    def results(self, numbers: Set[int]) -> list[Entry]:
+        """Return the values that leave clusters; that of their last operator if none does.
+
+        None does if all that read them compute these values, too.
+        """
+        results = self.live_outs(numbers)
+        return results or [self.nodes(numbers)[0][-1].entries[0]]
 
     def leaves(self, entry: Entry, numbers: Set[int]) -> bool:
         """Return whether a value is a result of the graph, or read outside of clusters."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Set
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
+from passkit.graph.node import Entry
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import quotient_of
 from passkit.passes.fusion.fusion_plan import FusionPlan
@@ -170,15 +170,9 @@ class ClusterGroups:
 
     def extract(self, numbers: Collection[int]) -> tuple[Group, list[Entry]]:
         """Return the group that clusters would be, and what it reads in the order of its inputs."""
-        own, duplicated = self.quotient.nodes(numbers)
-        results = self.quotient.live_outs(set(numbers)) or [own[-1].entries[0]]
-        body = sorted([*own, *duplicated], key=self.graph.positions.__getitem__)
-        reads = self.quotient.live_ins(numbers)
-        return extract_group(self.graph, body, reads, results)
-
-    def nodes(self, numbers: Iterable[int]) -> tuple[list[Node], list[Node]]:
-        """Return the operators of clusters, and what these duplicate besides, in post-order."""
-        return self.quotient.nodes(numbers)
+        body = self.quotient.body(numbers)
+        results = self.quotient.results(set(numbers))
+        return extract_group(self.graph, body, self.quotient.live_ins(numbers), results)
 
     def readers(self, entry: Entry) -> Set[int]:
         """Return the clusters that read a value from outside."""

@@ -24,8 +24,7 @@ def contract(graph: Graph, fusion_plan: FusionPlan) -> Graph:
     ) -> tuple[Node, Sequence[Entry]]:
         """Return the fused node of a group, and the values that it computes."""
         cluster = quotient.clusters[number]
-        # A group without results was duplicated entirely, and something must run after it.
-        results = quotient.live_outs({number}) or [cluster.nodes[-1].entries[0]]
+        results = quotient.results({number})
         group, reads = extract_group(graph, cluster.body, cluster.live_ins, results)
         name = graph.names[cluster.nodes[-1]]
         return fused_node(group, tuple(new[e] for e in reads), name, control), results

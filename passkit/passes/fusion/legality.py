@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 from enum import Enum, auto
+from itertools import chain
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import QuotientGraph, is_leaf, is_literal
+from passkit.graph.quotient import QuotientGraph, is_leaf, is_literal, live_ins
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.domain_cluster import DomainCluster
 from passkit.passes.fusion.fusible import why_opaque
@@ -40,7 +41,7 @@ class Legality:
         self._apart = [set(names) for names in context.keep_apart]
         self._alone = set(context.no_fuse)
         self._expensive: dict[Node, bool] = {}
-        self._opaque: dict[Node, Diagnostic | None] = {}
+        self._computable: set[Node] = set()
 
     def check(
         self,
@@ -61,11 +62,13 @@ class Legality:
             in_phases: whether a kernel of several phases is enough for the level FULL.
         """
         clusters = {m for k in numbers for m in quotient.members[k]}
-        own, duplicated = quotient.nodes(clusters)
-        nodes = [*own, *duplicated]
-        for node in nodes:
-            if (opaque := self.operator(node)) is not None:
-                return opaque
+        bodies = (quotient.clusters[k].body for k in sorted(clusters))
+        nodes = list(dict.fromkeys(chain.from_iterable(bodies)))
+        if not self._computable.issuperset(nodes):
+            for node in nodes:
+                if (opaque := self.operator(node)) is not None:
+                    return opaque
+            self._computable.update(nodes)
         if len(nodes) > 1 and (refused := self.limits(nodes)) is not None:
             return refused
         if len(numbers) > 1 and not quotient.can_merge(numbers):
@@ -76,10 +79,9 @@ class Legality:
         self, quotient: QuotientGraph, clusters: Set[int], in_phases: bool
     ) -> Diagnostic | None:
         """Return why the target has no schedule for clusters as one kernel; None if it has."""
-        own, duplicated = quotient.nodes(clusters)
-        body = sorted([*own, *duplicated], key=self.graph.positions.__getitem__)
-        results = quotient.live_outs(clusters) or [own[-1].entries[0]]
-        group, _ = extract_group(self.graph, body, quotient.live_ins(clusters), results)
+        body = quotient.body(clusters)
+        results = quotient.results(clusters)
+        group, _ = extract_group(self.graph, body, live_ins(self.graph, body), results)
         schedule = outline_group(group, self.target)
         if not isinstance(schedule, Diagnostic):
             return None
@@ -89,10 +91,9 @@ class Legality:
 
     def operator(self, node: Node) -> Diagnostic | None:
         """Return why no kernel computes a node; matrix products can be computed by kernels."""
-        if node not in self._opaque:
-            is_product = contract_of(node) is not None
-            self._opaque[node] = None if is_product else why_opaque(self.graph, node, self.target)
-        return self._opaque[node]
+        if node in self._computable or contract_of(node) is not None:
+            return None
+        return why_opaque(self.graph, node, self.target)
 
     def hints(self, names: Set[str]) -> Diagnostic | None:
         """Return which option keeps operators of these names apart."""
