@@ -12,9 +12,9 @@ from passkit.selection.patterns import LADDER, LARGEST, Kind, exploration, subst
 L, E, R, P, G, OUT = (Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)
 
 
-def shown(found: object) -> list[list[int]]:
-    """Patterns in order."""
-    return sorted(sorted(p) for p in found)  # type: ignore[attr-defined]
+def in_order(patterns: object) -> list[list[int]]:
+    """Return patterns as lists, in order."""
+    return sorted(sorted(p) for p in patterns)  # type: ignore[attr-defined]
 
 
 MLP = (
@@ -25,7 +25,7 @@ MLP = (
 
 
 @pytest.mark.parametrize(
-    "step, wanted",
+    "step, expected",
     list(
         enumerate(
             [
@@ -38,11 +38,11 @@ MLP = (
         )
     ),
 )
-def test_what_lies_between_cuts(step: int, wanted: list[list[int]]) -> None:
+def test_what_lies_between_cuts(step: int, expected: list[list[int]]) -> None:
     """The more classes cut, the smaller patterns are; nothing in front is lost."""
     kinds, needs = MLP
 
-    assert shown(substitution(needs, kinds, LADDER[step])) == wanted
+    assert in_order(substitution(needs, kinds, LADDER[step])) == expected
 
 
 def test_between_cuts_nothing_waits_for_itself() -> None:
@@ -61,9 +61,9 @@ def test_between_cuts_nothing_waits_for_itself() -> None:
 def test_long_patterns_are_cut() -> None:
     """A chain of a hundred operators is two patterns, in the order in which they run."""
     needs = [set[int]()] + [{k} for k in range(99)]
-    found = shown(substitution(needs, [L] * 100, LADDER[0]))
+    patterns = in_order(substitution(needs, [L] * 100, LADDER[0]))
 
-    assert found == [list(range(LARGEST)), list(range(LARGEST, 100))]
+    assert patterns == [list(range(LARGEST)), list(range(LARGEST, 100))]
 
 
 FIGURE: list[set[int]] = [set(), {0}, {1}, {1}, {2, 3}]
@@ -73,9 +73,9 @@ FIGURE: list[set[int]] = [set(), {0}, {1}, {1}, {2, 3}]
 def test_what_grows_across_cuts() -> None:
     """Product, elementwise, fold and product are one, which cuts at products never give."""
     kinds = [P, E, R, L, P]
-    found = list(exploration(MergeGraph(FIGURE), kinds, [1]))
+    patterns = list(exploration(MergeGraph(FIGURE), kinds, [1]))
 
-    assert frozenset(range(5)) in found and len(set(found)) == len(found)
+    assert frozenset(range(5)) in patterns and len(set(patterns)) == len(patterns)
     assert all(frozenset(range(5)) not in substitution(FIGURE, kinds, c) for c in LADDER[1:])
 
 
@@ -83,19 +83,21 @@ def test_what_stands_between_comes_along() -> None:
     """A step over an operator that cannot be left out takes it in; one that stays out ends it."""
     needs: list[set[int]] = [set(), {0}, {0, 1}]
 
-    assert shown(exploration(MergeGraph(needs), [L, L, L], [0])) == [[0, 1], [0, 1, 2]]
-    assert shown(exploration(MergeGraph(needs), [L, OUT, L], [0])) == []
+    assert in_order(exploration(MergeGraph(needs), [L, L, L], [0])) == [[0, 1], [0, 1, 2]]
+    assert in_order(exploration(MergeGraph(needs), [L, OUT, L], [0])) == []
 
 
 def test_budgets_and_limits() -> None:
     """As many patterns as allowed, some for each seed; none that breaks the limit."""
     needs = [set[int]()] + [{k} for k in range(29)]
     units, kinds = MergeGraph(needs), [L] * 30
-    found = list(exploration(units, kinds, [3, 20], budget=10))
+    patterns = list(exploration(units, kinds, [3, 20], budget=10))
     small = list(exploration(units, kinds, [3], limit=lambda p: len(p) < 3))
 
-    assert len(found) == 10 and {3 in p for p in found} == {20 in p for p in found} == {True, False}
-    assert shown(small) == [[2, 3], [3, 4]]
+    assert len(patterns) == 10
+    for seed in (3, 20):
+        assert {seed in p for p in patterns} == {True, False}
+    assert in_order(small) == [[2, 3], [3, 4]]
     assert list(exploration(MergeGraph([set()] * 11 + [set(range(11))]), [L] * 12, [0])) == []
 
 
@@ -110,9 +112,9 @@ def test_ways_between_units() -> None:
         above: dict[int, set[int]] = {}
         for k in range(n):
             above[k] = needs[k].union(*(above[b] for b in needs[k]))
-        wanted = {
+        expected = {
             k
             for k in range(n)
             if k not in body and above[k] & set(body) and any(k in above[b] for b in body)
         }
-        assert units.between(body) == wanted
+        assert units.between(body) == expected

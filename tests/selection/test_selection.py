@@ -34,37 +34,40 @@ def random_problem(seed: int, ops: int = 12, count: int = 9) -> Problem:
     draw = random.Random(seed)
     n = draw.randint(4, ops)
     needs: Needs = [set(draw.sample(range(k), min(k, draw.randint(0, 2)))) for k in range(n)]
-    made = (
+    candidates = (
         (draw.sample(range(n), draw.randint(2, min(5, n))), draw.choice((1.0, 2.0, draw.random())))
         for _ in range(count)
     )
-    return problem_of(needs, patterns(*made))
+    return problem_of(needs, patterns(*candidates))
 
 
 def best(problem: Problem) -> float:
     """The largest gain of all disjoint patterns without a cycle, each of them tried."""
-    found = 0.0
+    largest = 0.0
 
-    def tried(k: int, chosen: tuple[int, ...], taken: frozenset[int]) -> None:
-        nonlocal found
+    def search(k: int, chosen: tuple[int, ...], taken: frozenset[int]) -> None:
+        """Try all selections that have ``chosen`` of the first patterns."""
+        nonlocal largest
         if k == len(problem.patterns):
-            if problem.gain(chosen) > found and not cycles(problem, chosen):
-                found = problem.gain(chosen)
+            if problem.gain(chosen) > largest and not cycles(problem, chosen):
+                largest = problem.gain(chosen)
             return
-        tried(k + 1, chosen, taken)
+        search(k + 1, chosen, taken)
         members = problem.patterns[k].members
         if taken.isdisjoint(members):
-            tried(k + 1, (*chosen, k), taken | members)
+            search(k + 1, (*chosen, k), taken | members)
 
-    tried(0, (), frozenset())
-    return found
+    search(0, (), frozenset())
+    return largest
 
 
-def is_legal(problem: Problem, found: Selection) -> bool:
+def is_legal(problem: Problem, selected: Selection) -> bool:
     """Whether patterns are disjoint and make no cycle, and gain what is said."""
-    members = [problem.patterns[k].members for k in found.chosen]
+    members = [problem.patterns[k].members for k in selected.chosen]
     disjoint = len(frozenset().union(*members)) == sum(map(len, members))
-    return disjoint and not cycles(problem, found.chosen) and found.gain <= found.bound + 1e-9
+    return (
+        disjoint and not cycles(problem, selected.chosen) and selected.gain <= selected.bound + 1e-9
+    )
 
 
 def test_exact_is_as_good_as_any() -> None:
@@ -72,14 +75,14 @@ def test_exact_is_as_good_as_any() -> None:
     strict = cut = 0
     for seed in range(400):
         problem = random_problem(seed)
-        found, other, third = exact(problem), greedy(problem), beam(problem)
+        selected, other, third = exact(problem), greedy(problem), beam(problem)
 
-        assert found.gain == pytest.approx(best(problem)), seed
-        assert found.gap == pytest.approx(0)
-        assert all(is_legal(problem, s) for s in (found, other, third))
-        assert max(other.gain, third.gain) <= found.gain + 1e-9
-        strict += other.gain < found.gain - 1e-9
-        cut += found.cuts
+        assert selected.gain == pytest.approx(best(problem)), seed
+        assert selected.gap == pytest.approx(0)
+        assert all(is_legal(problem, s) for s in (selected, other, third))
+        assert max(other.gain, third.gain) <= selected.gain + 1e-9
+        strict += other.gain < selected.gain - 1e-9
+        cut += selected.cuts
     assert strict > 10 and cut > 10
 
 
@@ -90,11 +93,11 @@ CROSSED: Needs = [set(), {0}, set(), {2}]
 def test_two_patterns_that_would_wait_for_each_other() -> None:
     """Each could be one kernel; both together get exactly one cut."""
     problem = problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0)))
-    found = exact(problem)
+    selected = exact(problem)
 
     assert len(problem.patterns) == 2
     assert cycles(problem, (0, 1)) == [frozenset((0, 1))]
-    assert (found.chosen, found.gain, found.cuts, found.rounds) == ((1,), 3.0, 1, 1)
+    assert (selected.chosen, selected.gain, selected.cuts, selected.rounds) == ((1,), 3.0, 1, 1)
 
 
 def test_what_one_pattern_more_closes() -> None:
@@ -163,9 +166,9 @@ def test_ties_leave_fewer_kernels() -> None:
     """Of selections that gain the same, that of more operators; then the first."""
     needs: Needs = [set(), {0}, {1}, {2}]
     given = patterns(((0, 1), 1.0), ((1, 2, 3), 1.0), ((2, 3), 1.0), ((0, 1, 2), 1.0))
-    found = exact(problem_of(needs, given))
+    selected = exact(problem_of(needs, given))
 
-    assert found.gain == 2.0 and found.solver == solver.solver_name()
+    assert selected.gain == 2.0 and selected.solver == solver.solver_name()
 
 
 @pytest.mark.parametrize("way", [exact, greedy, beam])
@@ -183,10 +186,10 @@ def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = 0
     for seed in range(60):
         problem = random_problem(seed)
-        found = exact(problem)
-        assert is_legal(problem, found) and found.bound >= best(problem) - 1e-9
-        assert set(found.solver.split(", ")) <= {"greedy", "nested", ""}
-        lost += found.gap > 0
+        selected = exact(problem)
+        assert is_legal(problem, selected) and selected.bound >= best(problem) - 1e-9
+        assert set(selected.solver.split(", ")) <= {"greedy", "nested", ""}
+        lost += selected.gap > 0
     assert solve(Program([1.0], [])) is None and lost > 0
 
 
@@ -195,17 +198,17 @@ def test_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_module, "MOST", 4)
     for seed in range(40):
         problem = random_problem(seed)
-        found = exact(problem)
-        assert is_legal(problem, found) and found.bound >= best(problem) - 1e-9
-        assert found.gain >= greedy(problem).gain
+        selected = exact(problem)
+        assert is_legal(problem, selected) and selected.bound >= best(problem) - 1e-9
+        assert selected.gain >= greedy(problem).gain
 
 
 def test_cycles_that_rounds_do_not_settle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no round is left, the pattern of least gain on each cycle is given up."""
     monkeypatch.setattr(exact_module, "ROUNDS", 0)
-    found = exact(problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0))))
+    selected = exact(problem_of(CROSSED, patterns(((0, 3), 2.0), ((1, 2), 3.0))))
 
-    assert (found.chosen, found.solver) == ((1,), "dropped, nested")
+    assert (selected.chosen, selected.solver) == ((1,), "dropped, nested")
 
 
 def test_small_programs_are_searched_through() -> None:
@@ -213,10 +216,10 @@ def test_small_programs_are_searched_through() -> None:
     cut = 0
     for seed in range(200):
         problem = random_problem(seed)
-        found = exact(problem, few=20)
-        assert found.gain == pytest.approx(best(problem)), seed
-        assert set(found.solver.split(", ")) <= {"search", "nested", ""}
-        cut += found.cuts
+        selected = exact(problem, few=20)
+        assert selected.gain == pytest.approx(best(problem)), seed
+        assert set(selected.solver.split(", ")) <= {"search", "nested", ""}
+        cut += selected.cuts
     assert cut > 5
 
 
@@ -254,21 +257,24 @@ def test_solvers_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "said, optimal",
+    "status, is_optimal",
     [
-        (1, True), (0, False), (-1, False),
-        (SimpleNamespace(status="optimal"), True), (SimpleNamespace(status="infeasible"), False),
+        (1, True),
+        (0, False),
+        (-1, False),
+        (SimpleNamespace(status="optimal"), True),
+        (SimpleNamespace(status="infeasible"), False),
         (SimpleNamespace(status=1, status_str="Optimal"), True),
-        (SimpleNamespace(status=-1, status_str="Infeasible"), False),
+        (SimpleNamespace(status=-3, status_str="Undefined"), False),
     ],
-)  # fmt: skip
-def test_what_versions_of_pulp_say(said: Any, optimal: bool) -> None:
-    """A number, a record with a word, a record with a number and its name."""
-    assert solver._is_optimal(said) is optimal
+)
+def test_statuses_of_all_versions_of_pulp(status: Any, is_optimal: bool) -> None:
+    """A number, a record with a word, and a record with a number and its name are understood."""
+    assert solver._is_optimal(status) is is_optimal
 
 
 def test_nothing_to_choose() -> None:
     """No patterns, no kernels."""
-    found = exact(problem_of([], []))
+    selected = exact(problem_of([], []))
 
-    assert (found.chosen, found.gain, found.bound, found.gap) == ((), 0, 0, 0.0)
+    assert (selected.chosen, selected.gain, selected.bound, selected.gap) == ((), 0, 0, 0.0)
