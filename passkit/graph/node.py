@@ -467,6 +467,11 @@ CONSTANT.set_attr("FInferType", lambda node: dtype_of(node.params["value"].dtype
 CONSTANT.set_attr("FCompute", lambda node: node.params["value"])
 
 
+def is_leaf(node: Node) -> bool:
+    """Return whether a node is a variable or a constant."""
+    return node.op is None or node.op is CONSTANT
+
+
 AS_READ = register_op(
     "as_read",
     doc="The value that a state variable had when the node of its control dependence read it.",

@@ -17,7 +17,7 @@ from attrs import frozen
 
 from passkit.errors import GraphError
 from passkit.graph.graph import Graph
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.node import CONSTANT, Entry, Node, is_leaf
 from passkit.values.size import numel
 
 
@@ -331,11 +331,6 @@ class QuotientGraph(MergeGraph):
             moved.update(dict.fromkeys(cluster.nodes, node))
         updates = [(moved[v], new[e]) for v, e in graph.updates]
         return Graph([new[e] for e in graph.outputs], updates)
-
-
-def is_leaf(node: Node) -> bool:
-    """Return whether a node is a variable or a constant."""
-    return node.op is None or node.op is CONSTANT
 
 
 def is_literal(graph: Graph, entry: Entry) -> bool:

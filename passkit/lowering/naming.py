@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from passkit.graph.node import Node
-from passkit.space.space import is_free
+from passkit.graph.node import is_leaf as is_free
 
 
 def local_names(nodes: Iterable[Node]) -> dict[Node, str]:

@@ -10,7 +10,7 @@ other: what is too much in all schedules of a group counts there, and is correct
 from __future__ import annotations
 
 from passkit.ast.folds import Contract
-from passkit.graph.node import Node, known_shape
+from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.lowering.loops import Loops, tiles_of
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
@@ -18,7 +18,7 @@ from passkit.plan.registers import registers_of
 from passkit.plan.schedule import PartPlan, Schedule, Stitching, is_expensive, least_bytes
 from passkit.space.layout import Layout, lay_out
 from passkit.space.orderly import are_orderly
-from passkit.space.space import folding_of, is_free
+from passkit.space.space import folding_of
 from passkit.space.tiling import Composition
 from passkit.splits.split import guessed
 from passkit.stitching.costs import imbalance, row_seconds
@@ -129,7 +129,7 @@ def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Ta
         own = part.schedule.seconds + _between(part.schedule, target)
         return again * target.machine.reduction_factor * own
     points = numel(a.extent for a in part.schedule.axes)
-    nodes = [n for k in part.nodes if not is_free(n := group.graph.nodes[k])]
+    nodes = [n for k in part.nodes if not is_leaf(n := group.graph.nodes[k])]
     each = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
     each *= _idle(part.schedule, target)
     return (

@@ -10,10 +10,10 @@ from attrs import define, field, frozen
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FContract
 from passkit.space.layout import lay_out
-from passkit.space.space import Axis, is_free
+from passkit.space.space import Axis
 from passkit.target import Target
 from passkit.target.heuristics import TilingHeuristics
 from passkit.values.memo import UncachedArgument
@@ -77,9 +77,9 @@ def _components(graph: Graph) -> list[list[int]]:
 
     for node in graph.nodes:
         root[node] = node
-        if not is_free(node):
+        if not is_leaf(node):
             for entry in node.inputs:
-                if not is_free(entry.node):
+                if not is_leaf(entry.node):
                     root[find(entry.node)] = node
     found: dict[Node, list[int]] = {}
     for k, entry in enumerate(graph.outputs):

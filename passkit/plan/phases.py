@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
 from passkit.plan.packing import GroupPart
 from passkit.plan.schedule import Schedule
-from passkit.space.space import is_free
 
 
 def parts_by(group: Group, schedule: Schedule) -> tuple[GroupPart, ...]:
@@ -33,7 +32,7 @@ def alone(group: Group, schedule: Schedule) -> list[Group]:
 
 def phase_group(group: Group, part: GroupPart) -> Group:
     """A phase of a group as one by itself."""
-    body = [n for n in part.graph.nodes if not is_free(n)]
+    body = [n for n in part.graph.nodes if not is_leaf(n)]
     origin = {n: group.called(part.original(n)) for n in body}
     return Group(part.graph, kind_of(body), origin)
 
@@ -82,10 +81,10 @@ def _read(entry: Entry, made: Mapping[Entry, int], graph: Graph) -> Entry:
 def _body(graph: Graph, wanted: Sequence[Entry], made: Mapping[Entry, int]) -> list[Node]:
     """The nodes that compute the wanted values, in post-order."""
     found: set[Node] = set()
-    todo = [e.node for e in wanted if e not in made and not is_free(e.node)]
+    todo = [e.node for e in wanted if e not in made and not is_leaf(e.node)]
     while todo:
         node = todo.pop()
         if node not in found:
             found.add(node)
-            todo += [e.node for e in node.inputs if e not in made and not is_free(e.node)]
+            todo += [e.node for e in node.inputs if e not in made and not is_leaf(e.node)]
     return sorted(found, key=graph.positions.__getitem__)

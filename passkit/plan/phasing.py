@@ -8,7 +8,7 @@ from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.lowering.loops import tiles_of
 from passkit.plan.closing import kind_of
 from passkit.plan.costs import model_seconds
@@ -17,7 +17,7 @@ from passkit.plan.packing import GroupPart
 from passkit.plan.phases import phase_of
 from passkit.plan.schedule import Schedule
 from passkit.plan.scheduling import phased_schedule
-from passkit.space.space import folding_of, is_free
+from passkit.space.space import folding_of
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least
@@ -42,7 +42,7 @@ def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Dia
     What a phase reads of an earlier one is an output. So has a fold to be that two would need.
     """
     graph = group.graph
-    if any(is_free(e.node) for e in graph.outputs):
+    if any(is_leaf(e.node) for e in graph.outputs):
         return Diagnostic("graph.output_is_input")
     left: dict[Entry, list[int]] = {}
     for k, e in enumerate(graph.outputs):
@@ -125,7 +125,7 @@ class _Search:
 
     def _phase(self, outputs: Sequence[int], refused: Collection[Node]) -> _Phase | Diagnostic:
         part = phase_of(self.graph, sorted(outputs), self.made)
-        body = [part.original(n) for n in part.graph.nodes if not is_free(n)]
+        body = [part.original(n) for n in part.graph.nodes if not is_leaf(n)]
         if any(n in refused for n in body):
             return Diagnostic("phase.order")
         group = Group(part.graph, kind_of(body))

@@ -11,7 +11,7 @@ from attrs import evolve
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.plan.group import FUSED, Group, Kind
 from passkit.plan.packing import aim_of, points_of_tile
 from passkit.plan.phases import phase_group, phases_of
@@ -19,7 +19,7 @@ from passkit.plan.phasing import plan_phased
 from passkit.plan.schedule import Schedule, Source
 from passkit.plan.scheduling import packed_schedule, plain_schedule
 from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Role, folding_of, is_free
+from passkit.space.space import Role, folding_of
 from passkit.space.tiling import Composition, tiling
 from passkit.stitching.plan import is_stitched, plan_stitched
 from passkit.target import Target
@@ -186,7 +186,7 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
 
     A part that is stitched is not packed: it has parts of its own.
     """
-    free = next((e.node for e in group.graph.outputs if is_free(e.node)), None)
+    free = next((e.node for e in group.graph.outputs if is_leaf(e.node)), None)
     if free is not None:
         return Diagnostic("graph.output_is_input", at=(free.label,))
     parts = group.alone()

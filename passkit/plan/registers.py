@@ -6,8 +6,7 @@ Those of the values that are alive at once, and of indices. Source: FusionStitch
 from __future__ import annotations
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry
-from passkit.space.space import is_free
+from passkit.graph.node import Entry, is_leaf
 
 BASE, WIDE, MOST = 12, 4, 255
 """Registers of indices and addresses; the bytes of one; and how many a thread has at most."""
@@ -22,12 +21,12 @@ def registers_of(graph: Graph) -> int:
         for e in node.inputs:
             first.setdefault(e, k)  # what is read from memory comes when it is wanted
             last[e] = k
-        if node.op is not None and not is_free(node):
+        if node.op is not None and not is_leaf(node):
             first.update(dict.fromkeys(node.entries, k))
     last.update(dict.fromkeys(graph.outputs, len(nodes)))
     changes = [0] * (len(nodes) + 2)
     for e, k in first.items():
-        if e in last and not (is_free(e.node) and e.node.op is not None):
+        if e in last and not (is_leaf(e.node) and e.node.op is not None):
             words = max(1, (e.dtype.nbytes if e.dtype is not None else WIDE) // WIDE)
             changes[k] += words
             changes[last[e] + 1] -= words

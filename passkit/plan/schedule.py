@@ -11,13 +11,13 @@ from passkit.ast.stage import Place
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FElement, OpPattern, TOpCost
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.space.layout import Layout
-from passkit.space.space import Axis, Role, Space, is_free
+from passkit.space.space import Axis, Role, Space
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
 from passkit.stitching.regions import Region
@@ -161,7 +161,7 @@ def levels_of(layout: Layout) -> dict[Node, int]:
     """For each node the number of passes that must be over before its value can be computed."""
     level: dict[Node, int] = {}
     for node in layout.graph.nodes:
-        if is_free(node):
+        if is_leaf(node):
             level[node] = 0
         else:
             before = max((level[e.node] for e in node.inputs), default=0)
@@ -237,7 +237,7 @@ def _crossing(
     todo = list(roots)
     while todo:
         node = todo.pop()
-        if is_free(node) or node in seen or reduce_of(node) is not None:
+        if is_leaf(node) or node in seen or reduce_of(node) is not None:
             continue
         seen.add(node)
         if Role.FULL not in layout.roles.get(node, Role.INLINE):
@@ -256,7 +256,7 @@ def recompute_cost(node: Node, limit: int) -> int:
     total, todo, seen = 0, [node], set[Node]()
     while todo and total <= limit:
         n = todo.pop()
-        if is_free(n) or n in seen or reduce_of(n) is not None:
+        if is_leaf(n) or n in seen or reduce_of(n) is not None:
             continue
         seen.add(n)
         total += limit + 1 if is_expensive(n) else 1

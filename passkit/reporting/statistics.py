@@ -12,13 +12,12 @@ from typing import Any
 from attrs import frozen
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, is_leaf
 from passkit.passes.fusion.contract import group_of
 from passkit.passes.fusion.scores import modelled
 from passkit.plan.group import FUSED
 from passkit.plan.storage import identities
 from passkit.program.planning import planned
-from passkit.space.space import is_free
 from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 from passkit.values.size import symbols_of
@@ -169,7 +168,7 @@ def _num_launches(graph: Graph) -> int:
 
     Raises: RuleError if FInplaceOption or FInplaceIdentity returns something else than it must.
     """
-    return sum(not is_free(n) and (n.op is FUSED or not _is_view(n)) for n in graph.nodes)
+    return sum(not is_leaf(n) and (n.op is FUSED or not _is_view(n)) for n in graph.nodes)
 
 
 def _is_view(node: Node) -> bool:

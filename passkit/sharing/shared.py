@@ -9,14 +9,14 @@ from attrs import frozen
 from passkit.ast.index import ravel
 from passkit.ast.stage import Buffer, Place
 from passkit.graph.attribute_calls import reduce_of, scan_of
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.plan.group import Group
 from passkit.plan.phases import alone
 from passkit.plan.schedule import Schedule, Stitching
 from passkit.sharing.scratch import Holds, Scratch
 from passkit.sharing.sharing import Mode, arranged
 from passkit.space.reads import reads_of
-from passkit.space.space import Role, Space, is_free
+from passkit.space.space import Role, Space
 from passkit.space.tiling import Composition, in_pairs
 from passkit.stitching.lives import TilePart, arrays_of, passed_on
 from passkit.stitching.parts import LaidPart, lay_part
@@ -253,7 +253,7 @@ def same_row_value(node: Node, space: Space) -> Entry | None:
         return None
     number, index = found.at[0]
     source = node.inputs[number]
-    if is_free(source.node):
+    if is_leaf(source.node):
         return None
     if numel(known_shape(source)) != numel(shape):
         return None  # a part of something larger, which has no row values

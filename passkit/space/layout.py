@@ -15,7 +15,7 @@ from passkit.ast.walk import variables
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.space.reads import Index, reads_of
 from passkit.space.space import (
     Axis,
@@ -24,7 +24,6 @@ from passkit.space.space import (
     Space,
     axes_of,
     folding_of,
-    is_free,
 )
 from passkit.space.unroll import FEW, SMALL, spelled_out
 from passkit.values import dtype as dt
@@ -192,7 +191,7 @@ def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnost
 
 def spread_over(anchor: Shape, folding: Folding | None, graph: Graph) -> Layout:
     """The layout of a group, still empty, over one shape with all axes apart."""
-    nodes = (n for n in graph.nodes if not is_free(n))
+    nodes = (n for n in graph.nodes if not is_leaf(n))
     space = space_over(anchor, folding, others_of(anchor, nodes))
     chunks = None if folding is None else folding.chunks
     return Layout(graph, space, anchor if chunks else None, chunks)
@@ -231,7 +230,7 @@ def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Diagnostic:
 def _is_flat(graph: Graph, shape: Shape) -> bool:
     """Whether every value has one shape, or one element, so that one axis serves all."""
     return all(
-        (s := known_shape(e)) == shape or (is_free(n) and numel(s) == 1)
+        (s := known_shape(e)) == shape or (is_leaf(n) and numel(s) == 1)
         for n in graph.nodes
         for e in n.entries
     ) and not any(n.op is not None and n.op.has_attr("FElement") for n in graph.nodes)
@@ -241,7 +240,7 @@ def _flat(graph: Graph, shape: Shape) -> Layout:
     layout = Layout(graph, Space((Axis(Var("i0", dt.int64), numel(shape)),)))
     index = layout.space.index(Role.FULL, shape)
     for node in graph.nodes:
-        if not is_free(node):
+        if not is_leaf(node):
             layout.roles[node] = Role.FULL
             layout.demands[node] = {index: Role.FULL}
         elif node.is_variable:
@@ -262,7 +261,7 @@ def _demand(layout: Layout) -> Diagnostic | None:
     space, graph = layout.space, layout.graph
     wanted = layout.demands
     for entry in graph.outputs:
-        if is_free(entry.node):
+        if is_leaf(entry.node):
             return Diagnostic("graph.output_is_input", at=(entry.node.label,))
         role = output_role(layout, entry)
         if role is None:
@@ -277,7 +276,7 @@ def _demand(layout: Layout) -> Diagnostic | None:
             )
         wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
     for node in reversed(graph.nodes):
-        if is_free(node):
+        if is_leaf(node):
             continue
         at = wanted.get(node, {})
         folding = folding_of(node)
@@ -288,7 +287,7 @@ def _demand(layout: Layout) -> Diagnostic | None:
         for index, role in at.items():
             layout.roles[node] = layout.roles.get(node, role) | role
             for entry, where in layout.reads(node, index):
-                if is_free(entry.node):
+                if is_leaf(entry.node):
                     if entry.node.is_variable:
                         shape = known_shape(entry)
                         access = layout.linear(where, shape)

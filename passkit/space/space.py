@@ -161,8 +161,3 @@ def _chunk(chunks: Chunks | None, axis: int) -> Extent | None:
 def num_chunks(shape: Shape, chunks: Chunks) -> Extent:
     """How many chunks there are; the last may be shorter."""
     return (shape[chunks.axis] + (chunks.length - 1)) // chunks.length
-
-
-def is_free(node: Node) -> bool:
-    """Whether a node is no operator of the group: a variable or a constant."""
-    return node.op is None or node.op.name == "constant"

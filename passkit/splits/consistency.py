@@ -14,8 +14,7 @@ from attrs import field, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
-from passkit.space.space import is_free
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.splits.propagate import operand_states
 from passkit.splits.split import Split, SplitState, Whole, join
 from passkit.values.size import Extent
@@ -151,7 +150,7 @@ class _Walk:
                     if isinstance(found, Diagnostic):
                         data = {"value": self._name(entry), "state": state, "reason": found}
                         return Diagnostic("tile.operator", data, (node.label,))
-                    if found is not None and not is_free(operand.node):
+                    if found is not None and not is_leaf(operand.node):
                         into = inner if operand.node in part.inside else outer
                         into.setdefault(operand, {}).setdefault(found, node)
         return tuple(

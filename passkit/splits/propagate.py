@@ -28,7 +28,7 @@ from passkit.graph.attribute_calls import (
 )
 from passkit.graph.graph import post_order
 from passkit.graph.narrow import expand_node
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import (
     FCodeGen,
     FContract,
@@ -40,7 +40,6 @@ from passkit.graph.op import (
     TStateful,
 )
 from passkit.space.reads import Index, aligned, reads_of
-from passkit.space.space import is_free
 from passkit.splits.split import (
     WHOLE,
     Digit,
@@ -396,7 +395,7 @@ def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
     head = heads[entry.index]
     asked: dict[Entry, dict[SplitState, None]] = {head: {state: None}}
     for inner in reversed(list(post_order([head.node]))):
-        for result in () if is_free(inner) else inner.entries:
+        for result in () if is_leaf(inner) else inner.entries:
             for wanted in asked.get(result, ()):
                 for operand, found in zip(
                     inner.inputs, operand_states(result, wanted), strict=True

@@ -13,9 +13,9 @@ from passkit.ast.index import Sum
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.space.layout import Layout, lay_apart
-from passkit.space.space import Role, is_free
+from passkit.space.space import Role
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.cutting import Piece, cut, results_of
 from passkit.values.size import numel
@@ -41,7 +41,7 @@ def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
     layout = lay_apart(part.graph, lambda space: [])
     if isinstance(layout, Diagnostic):
         return [piece]
-    sources = {n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_free(e.node)}
+    sources = {n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_leaf(e.node)}
     reads = {
         node: _accesses(layout, entry, sources)
         for node, entry in zip(results, layout.graph.outputs, strict=True)
@@ -88,7 +88,7 @@ def _accesses(layout: Layout, entry: Entry, sources: Mapping[Node, Entry]) -> Ac
         e, index = todo.pop()
         if e.node in sources:
             found.setdefault(sources[e.node], set()).add(layout.linear(index, known_shape(e)))
-        if not is_free(e.node):
+        if not is_leaf(e.node):
             more = [read for read in layout.reads(e.node, index) if read not in seen]
             seen.update(more)
             todo += more

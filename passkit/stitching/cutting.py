@@ -18,13 +18,13 @@ from passkit.ast.walk import variables
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import OpPattern
 from passkit.graph.quotient import live_ins
 from passkit.plan.schedule import RECOMPUTE, is_expensive
 from passkit.space.layout import lay_apart
 from passkit.space.reads import Index, reads_of
-from passkit.space.space import folding_of, is_free
+from passkit.space.space import folding_of
 from passkit.stitching.closed import closed, laid_out
 from passkit.stitching.growth import Growth, grown
 from passkit.values import dtype as dt
@@ -54,7 +54,7 @@ def source_of(
     entry: Entry, index: Index, known: Container[Node], extents: Extents
 ) -> tuple[Entry, Index] | None:
     """The element that an element of a moved value is, of an input or a value that is ``known``."""
-    while not (is_free(entry.node) or entry.node in known):
+    while not (is_leaf(entry.node) or entry.node in known):
         found = reads_of(entry.node, index, extents)
         if not found.plain:
             return None
@@ -113,7 +113,7 @@ class _Cutting:
 
     def visit(self, node: Node) -> None:
         """Put an operator into a part, what it reads having been visited."""
-        if is_free(node):
+        if is_leaf(node):
             return
         if contract_of(node) is not None:
             for e in node.inputs:
@@ -137,7 +137,7 @@ class _Cutting:
             return None
         total = 1
         for n in dict.fromkeys(e.node for e in node.inputs):
-            if is_free(n):
+            if is_leaf(n):
                 continue
             if n not in self.loose:
                 return None
@@ -225,7 +225,7 @@ def without(
 
 
 def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[Node]) -> bool:
-    if is_free(node) or (node in arrays and node not in dropped):
+    if is_leaf(node) or (node in arrays and node not in dropped):
         return False
     return folding_of(node) is None and contract_of(node) is None
 

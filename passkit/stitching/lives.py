@@ -13,14 +13,14 @@ from attrs import define, field, frozen
 
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.flow import spans, work_of
 from passkit.sharing.scratch import Holds, Scratch
 from passkit.sharing.sharing import Need, TileArray, Work
-from passkit.space.space import Role, is_free
+from passkit.space.space import Role
 from passkit.space.tiling import Composition
 from passkit.stitching.parts import LaidPart, has_rows
 from passkit.stitching.regions import Region, alike
@@ -122,7 +122,7 @@ class _Course:
         todo = list(roots)
         while todo:
             n = todo.pop()
-            if n in seen or (is_free(n) and not n.is_variable):
+            if n in seen or (is_leaf(n) and not n.is_variable):
                 continue
             seen.add(n)
             role = self.layout.roles.get(n, Role.INLINE)
@@ -307,7 +307,7 @@ class _Tile:
         todo = [node]
         while todo:
             n = todo.pop()
-            if n in seen or is_free(n):
+            if n in seen or is_leaf(n):
                 continue
             seen.add(n)
             if n in of:

@@ -15,14 +15,14 @@ from attrs import evolve
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FContract
 from passkit.graph.quotient import live_ins
 from passkit.plan.group import Group
 from passkit.plan.schedule import PartPlan, Schedule, Stitching
 from passkit.sharing.shared import ROOM, tile_parts
 from passkit.sharing.sharing import TileArray, arranged, share
-from passkit.space.space import folding_of, is_free
+from passkit.space.space import folding_of
 from passkit.space.tiling import Composition
 from passkit.splits.consistency import SplitPart, States
 from passkit.splits.split import Split, guessed
@@ -159,7 +159,7 @@ def _refused(graph: Graph) -> Diagnostic | None:
                 return Diagnostic("op.constant_operand", {"op": n.label}, (n.label,))
         if n.op is not None and all(e.node in fixed for e in n.inputs):
             fixed.add(n)
-    if any(is_free(e.node) for e in graph.outputs):
+    if any(is_leaf(e.node) for e in graph.outputs):
         return Diagnostic("graph.output_is_input")
     return None
 
@@ -187,7 +187,7 @@ def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
     """
     found: dict[Entry, Entry] = {}
     for piece in pieces:
-        read = [e for e in live_ins(graph, piece.nodes) if not is_free(e.node)]
+        read = [e for e in live_ins(graph, piece.nodes) if not is_leaf(e.node)]
         users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
         folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
         moves = any(n.op is not None and n.op.has_attr("FElement") for n in piece.nodes)

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node, known_shape
+from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.ir.loop import LaunchShape
 from passkit.lowering.loops import tiles_of
 from passkit.plan.closing import kind_of
@@ -25,7 +25,6 @@ from passkit.schedule.nest import NestSchedule
 from passkit.schedule.text import tile_lines
 from passkit.sharing.scratch import Holds
 from passkit.sharing.shared import SharedPlan
-from passkit.space.space import is_free
 from passkit.stitching.parts import LaidPart, lay_part
 from passkit.stitching.regions import Region
 from passkit.values.size import Extent
@@ -227,7 +226,7 @@ class KernelStructure:
             nodes = self.group.graph.nodes
             return [[nodes[k] for k in part.nodes] for part in self.schedule.stitching.parts]
         parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
-        return [[p.original(n) for n in p.graph.nodes if not is_free(n)] for p in parts]
+        return [[p.original(n) for n in p.graph.nodes if not is_leaf(n)] for p in parts]
 
     @property
     def home_parts(self) -> dict[Node, int]:

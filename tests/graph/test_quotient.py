@@ -10,8 +10,8 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError
-from passkit.graph.node import Node
-from passkit.graph.quotient import MergeGraph, QuotientGraph, is_leaf, live_ins, live_outs
+from passkit.graph.node import Node, is_leaf
+from passkit.graph.quotient import MergeGraph, QuotientGraph, live_ins, live_outs
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.fusion_plan import FusionPlan

@@ -16,7 +16,8 @@ STRATEGY = '''
 """A strategy of a newcomer: the widest edges first, as long as groups are legal."""
 
 import passkit as pk
-from passkit.graph.quotient import QuotientGraph, is_leaf
+from passkit.graph.node import is_leaf
+from passkit.graph.quotient import QuotientGraph
 from passkit.passes.fusion.legality import Legality, Level
 from passkit.values.size import numel
 

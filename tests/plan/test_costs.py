@@ -7,13 +7,12 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.graph.node import Entry
+from passkit.graph.node import Entry, is_leaf
 from passkit.passes.fusion.scores import modelled
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import least_bytes
-from passkit.space.space import is_free
 from passkit.target import cpu
 
 o = pk.ops
@@ -23,7 +22,7 @@ CPU = cpu()
 def group_of(outputs: list[Entry]) -> Group:
     """All of it as one group, whatever Fusion would say."""
     graph = pk.ApplyPasses(pk.Graph(outputs), ["Expand", "Simplify", "Complete"])
-    body = [n for n in graph.nodes if not is_free(n)]
+    body = [n for n in graph.nodes if not is_leaf(n)]
     return Group(graph, kind_of(body), {n: graph.names[n] for n in body})
 
 

@@ -13,8 +13,7 @@ import passkit as pk
 import passkit.ops as ops
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, known_shape
-from passkit.space.space import is_free
+from passkit.graph.node import Entry, is_leaf, known_shape
 from passkit.splits.consistency import SplitPart, States, consistent
 from passkit.splits.split import WHOLE, Split, SplitKind, Whole, legal_splits
 from passkit.stitching.apart import cuts
@@ -39,7 +38,7 @@ def named(graph: Graph, *ops: str) -> list[Entry]:
 
 def operators(graph: Graph) -> list[Entry]:
     """All values but inputs and constants."""
-    return [e for n in graph.nodes if not is_free(n) for e in n.entries]
+    return [e for n in graph.nodes if not is_leaf(n) for e in n.entries]
 
 
 def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
@@ -47,11 +46,11 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
     alone = {*held, *graph.outputs}
     found = []
     for node in graph.nodes:
-        for result in (e for e in node.entries if e in alone and not is_free(node)):
+        for result in (e for e in node.entries if e in alone and not is_leaf(node)):
             inside, todo = {node}, [*node.inputs]
             while todo:
                 e = todo.pop()
-                if not is_free(e.node) and e not in alone and e.node not in inside:
+                if not is_leaf(e.node) and e not in alone and e.node not in inside:
                     inside.add(e.node)
                     todo += e.node.inputs
             found.append(SplitPart([n for n in graph.nodes if n in inside], [result]))
@@ -151,7 +150,7 @@ def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
     """It computes that where it needs it, so the other readers' part is what a block has."""
     graph = pk.parse("x: f32[8, 8]; e = exp(x); t = transpose(e); return t, add(e, x)")
     turned, added = graph.outputs
-    e, t, add = (n for n in graph.nodes if not is_free(n))
+    e, t, add = (n for n in graph.nodes if not is_leaf(n))
     roots = {turned: Split(0, 2), added: Split(0, 2)}
     apart = [SplitPart([e], e.entries), SplitPart([t], t.entries), SplitPart([add], add.entries)]
     joined = [SplitPart([e, t], [e.entries[0], turned]), SplitPart([add], add.entries)]
@@ -228,7 +227,7 @@ def test_long_chains() -> None:
     for _ in range(20_000):
         y = -y
     graph = Graph([y])
-    nodes = [n for n in graph.nodes if not is_free(n)]
+    nodes = [n for n in graph.nodes if not is_leaf(n)]
 
     assert consistent(graph, {y: Split(0, 3)}, [SplitPart(nodes, [y])]) == {y: Split(0, 3)}
     found = consistent(graph, {y: Split(0, 3)}, [SplitPart([n], n.entries) for n in nodes])

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.domain_cluster import DomainCluster, check_crossing_reads
 from passkit.passes.fusion.fusible import why_opaque

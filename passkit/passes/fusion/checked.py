@@ -8,8 +8,7 @@ from typing import Any
 from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError, PassError, nearest
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import quotient_of
 from passkit.passes.fusion.fusible import why_opaque

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.plan.group import FUSED, Group
 
 

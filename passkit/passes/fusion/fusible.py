@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, is_leaf
 from passkit.graph.op import (
     FCodeGen,
     FContract,
@@ -20,7 +20,6 @@ from passkit.graph.op import (
     TOpPattern,
     TStateful,
 )
-from passkit.graph.quotient import is_leaf
 from passkit.plan.kernel import own_kernel_of
 from passkit.target import Target
 

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node, known_shape
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.domain_cluster import (
     DomainCluster,

@@ -12,8 +12,8 @@ from attrs import frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import QuotientGraph, is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.legality import Legality
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node

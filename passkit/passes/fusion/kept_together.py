@@ -8,8 +8,8 @@ from attrs import evolve
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
-from passkit.graph.quotient import QuotientGraph, is_leaf
+from passkit.graph.node import Node, is_leaf
+from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.contract import quotient_of
 from passkit.passes.fusion.fusion_plan import FusionPlan

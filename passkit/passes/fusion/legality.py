@@ -8,8 +8,8 @@ from itertools import chain
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import QuotientGraph, is_leaf, is_literal, live_ins
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import QuotientGraph, is_literal, live_ins
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.domain_cluster import DomainCluster
 from passkit.passes.fusion.fusible import why_opaque

@@ -13,8 +13,8 @@ from attrs import Factory, define
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import QuotientGraph, is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.legality import Legality
 from passkit.passes.fusion_hints import keep_together_names

@@ -10,9 +10,8 @@ from collections.abc import Container
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, is_leaf
 from passkit.graph.op import FCodeGen, OpPattern
-from passkit.graph.quotient import is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.fusible import is_fusible, why_opaque
 from passkit.passes.fusion.fusion_plan import FusionPlan

@@ -16,8 +16,8 @@ from attrs import frozen
 from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.quotient import is_leaf, live_ins
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
+from passkit.graph.quotient import live_ins
 from passkit.lowering.loops import tiles_of
 from passkit.passes.context import PassContext
 from passkit.passes.options import node_name

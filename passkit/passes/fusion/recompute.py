@@ -16,8 +16,7 @@ from attrs import evolve, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.chosen import Chosen
 from passkit.passes.fusion.cluster_groups import ClusterGroups

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.chosen import Chosen, Verdicts, recorded
 from passkit.passes.fusion.cluster_groups import ClusterGroups

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
-from passkit.graph.quotient import is_leaf
+from passkit.graph.node import Node, is_leaf
 from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.storage import identities
 

@@ -12,11 +12,11 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import GraphError
+from passkit.graph.node import is_leaf
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.program import planning
 from passkit.program.planning import DEFAULT_PIPELINE
-from passkit.space.space import is_free
 from passkit.target import cpu
 from tests.planned import agrees, feeds_of
 from tests.random_graphs import random_case
@@ -315,7 +315,7 @@ def test_every_edge_is_explained(fusion: str) -> None:
             (graph.names[e.node], graph.names[n])
             for n in graph.nodes
             for e in n.inputs
-            if not is_free(e.node)
+            if not is_leaf(e.node)
         }
         log = {(d.producer, d.consumer): d for d in planned.attrs["fusion_log"]}
         homes = [set(g.origin.values()) for g in planned.attrs["subgraph"].values()]
@@ -330,7 +330,7 @@ def test_a_partition_with_a_cycle_is_refused() -> None:
     graph = pk.ApplyPasses(
         pk.parse("x: f32[4]; a = exp(x); b = neg(a); c = exp(b); return c"), BEFORE
     )
-    a, b, c = (n for n in graph.nodes if not is_free(n))
+    a, b, c = (n for n in graph.nodes if not is_leaf(n))
 
     with pytest.raises(GraphError, match="cycle: '[abc]' and '[abc]' depend on each other"):
         contract(graph, FusionPlan(groups=[[a, c], [b]]))
