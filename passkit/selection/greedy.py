@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.graph.quotient import MergeGraph
+from passkit.graph.merge_graph import MergeGraph
 from passkit.selection.cycles import Choice, closes
 from passkit.selection.problem import Problem, Selection
 

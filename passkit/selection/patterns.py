@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum, auto
 
-from passkit.graph.quotient import MergeGraph
+from passkit.graph.merge_graph import MergeGraph
 
 
 class Kind(Enum):

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from attrs import frozen
 
-from passkit.graph.quotient import MergeGraph
+from passkit.graph.merge_graph import MergeGraph
 
 
 @frozen

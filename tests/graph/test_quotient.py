@@ -10,8 +10,9 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError
+from passkit.graph.merge_graph import MergeGraph
 from passkit.graph.node import Node, is_leaf
-from passkit.graph.quotient import MergeGraph, QuotientGraph, live_ins, live_outs
+from passkit.graph.quotient import QuotientGraph, live_ins, live_outs
 from passkit.passes.fusion.contract import contract
 from passkit.passes.fusion.flatten import flatten
 from passkit.passes.fusion.fusion_plan import FusionPlan

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from passkit.graph.quotient import MergeGraph
+from passkit.graph.merge_graph import MergeGraph
 from passkit.selection.patterns import LADDER, LARGEST, Kind, exploration, substitution
 
 L, E, R, P, G, OUT = (Kind.LIGHT, Kind.EXPENSIVE, Kind.ROW, Kind.PRODUCT, Kind.LIBRARY, Kind.OPAQUE)

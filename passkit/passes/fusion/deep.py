@@ -18,9 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
+from passkit.graph.merge_graph import MergeGraph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FScan, OpPattern
-from passkit.graph.quotient import MergeGraph, QuotientGraph
+from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.fusible import why_opaque
 from passkit.passes.fusion.fusion_plan import FusionPlan

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node, is_leaf, known_shape
+from passkit.graph.node import Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.domain_cluster import (
     DomainCluster,
@@ -22,15 +22,13 @@ from passkit.passes.fusion.domain_cluster import (
     check_scan_directions,
     role_in,
 )
+from passkit.passes.fusion.duplicates import are_cheap
 from passkit.passes.fusion.fusible import why_opaque
 from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.passes.fusion.legality import Legality
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.plan.group import Decision
-from passkit.plan.schedule import is_expensive
-from passkit.space.reads import written_out
 from passkit.space.space import Role, folding_of
-from passkit.values.size import numel
 
 
 def greedy(graph: Graph, context: PassContext) -> FusionPlan:
@@ -42,17 +40,6 @@ def greedy(graph: Graph, context: PassContext) -> FusionPlan:
     for names in keep_together_names(context):
         run.keep_together(names)
     return run.fusion_plan()
-
-
-def _takes_one_of_each_row(node: Node) -> bool:
-    """Return whether an operator takes one element of each row.
-
-    Memory moves in units of several elements, so that it moves all of a row of a few.
-    """
-    if node.op is None or node.op.name != "slice":
-        return False
-    shape, taken = known_shape(node.inputs[0]), known_shape(node.entries[0])
-    return taken[-1:] == (1,) and numel(taken) != 1 and isinstance(shape[-1], int) and shape[-1] > 1
 
 
 class _Greedy:
@@ -302,7 +289,12 @@ class _Greedy:
                 if e.node in other.members and e.node not in copied:
                     copied[e.node] = None
                     todo.append(e.node)
-        if not self._is_cheap(home, other, copied):
+        if not are_cheap(self.graph, self.target, other, copied):
+            return False
+        outside = (m for n in copied for m in self._before(n) if m not in other.members)
+        if any(self.depth[m] >= home.depth for m in outside):
+            return False
+        if other.duplicated or not self.legality.may_duplicate(home, copied):
             return False
         reads = home.reads | {e for n in copied for e in n.inputs if e.node not in copied}
         if self.legality.inputs(reads) is not None:
@@ -316,30 +308,6 @@ class _Greedy:
             if n in copied:
                 self.out.note(self.graph.names, n, node, Diagnostic("fused.repeated"))
         return True
-
-    def _is_cheap(
-        self, home: DomainCluster, other: DomainCluster, copied: Mapping[Node, None]
-    ) -> bool:
-        """Return whether ``home`` may compute nodes of another cluster as well."""
-        limits = self.target.fusion
-        if len(copied) > limits.repeated_ops or any(is_expensive(n) for n in copied):
-            return False
-        moves_rows = any(_takes_one_of_each_row(n) for n in copied)
-        if moves_rows and self._num_readers(copied, other) > limits.slice_readers:
-            return False
-        outside = (m for n in copied for m in self._before(n) if m not in other.members)
-        if any(self.depth[m] >= home.depth for m in outside):
-            return False
-        if other.duplicated or not self.legality.may_duplicate(home, copied):
-            return False
-        terms = written_out(sorted(copied, key=self.graph.positions.__getitem__))
-        return terms <= limits.repeated_terms
-
-    def _num_readers(self, nodes: Iterable[Node], cluster: DomainCluster) -> int:
-        """Return the number of operators outside of a cluster that read ``nodes`` of it."""
-        users = self.graph.users
-        readers = {u for n in nodes for e in n.entries for u in users.get(e, ())}
-        return sum(u not in cluster.members for u in readers)
 
     def merge_partial_reductions(self) -> None:
         """Merge groups that reduce equal chunks and read a value in common.

@@ -10,7 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
-from passkit.graph.quotient import MergeGraph
+from passkit.graph.merge_graph import MergeGraph
 from passkit.passes.fusion.deep import grow_from_root
 from passkit.passes.fusion.trial import Trial
 from passkit.target import cpu
