@@ -16,6 +16,7 @@ from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.legality import Legality
+from passkit.passes.fusion.union import group_in, name_of_kernel, union
 from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
 from passkit.plan.planner import plan_group
 from passkit.plan.schedule import Schedule
@@ -51,15 +52,14 @@ def with_joins(
     if not joins:
         return graph, list(log)
     reason = Diagnostic("fused.joined")
-    more = [Decision(_name(j.chunks), _name(n), reason) for j in joins for n in j.readers]
+    more = [
+        Decision(name_of_kernel(join.chunks), name_of_kernel(reader), reason)
+        for join in joins
+        for reader in join.readers
+    ]
     joined = {(d.producer, d.consumer) for d in more}
     kept = [d for d in log if d.fused or (d.producer, d.consumer) not in joined]
     return _contracted(graph, joins), [*kept, *more]
-
-
-def _group(node: Node) -> Group:
-    """Return the group of a fused node."""
-    return node.params["body"]  # type: ignore[no-any-return]
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
@@ -68,7 +68,7 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     for node in graph.nodes:
         if node.op is not FUSED or node in results:
             continue
-        if any(e.node.op is not PARTIAL for e in _group(node).graph.outputs):
+        if any(e.node.op is not PARTIAL for e in group_in(node).graph.outputs):
             continue
         readers = tuple(dict.fromkeys(n for e in node.entries for n in graph.users.get(e, ())))
         if readers and all(_joins(n, node) for n in readers):
@@ -77,9 +77,9 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
 
 def _joins(node: Node, chunks: Node) -> bool:
     """Return whether a node is fused and only joins what it reads of some chunks."""
-    if node.op is not FUSED or _group(node).kind is Kind.PHASED:
+    if node.op is not FUSED or group_in(node).kind is Kind.PHASED:
         return False
-    group = _group(node)
+    group = group_in(node)
     read = {v for v, e in zip(group.inputs, node.inputs, strict=True) if e.node is chunks}
     return all(
         n.op is JOIN for n in group.graph.nodes if any(e.node in read for e in n.inputs)
@@ -93,7 +93,7 @@ def _joined(
 
     None also if options keep them apart, or there is no fuel.
     """
-    names = {_group(n).called(op) for n in (chunks, *readers) for op in _group(n).ops}
+    names = {group_in(n).called(op) for n in (chunks, *readers) for op in group_in(n).ops}
     if Legality(graph, context).hints(names) is not None:
         return None
     others = [e.node for n in readers for e in n.inputs if e.node is not chunks]
@@ -101,47 +101,13 @@ def _joined(
         return None  # another reader may depend on the first one
     if any(n.control for n in (chunks, *readers)):
         return None
-    group, inputs = _union(chunks, readers)
+    group, feeds = union((chunks, *readers), Kind.PHASED)
     plan = plan_group(group, context.target)
     if not isinstance(plan, Schedule) or not plan.is_joined:
         return None
     if not context.spend(f"join {graph.names[chunks]} in its last blocks"):
         return None
-    return _Join(chunks, readers, group, inputs)
-
-
-def _name(node: Node) -> str:
-    """Return what people know a kernel by: the operator of its first result."""
-    group = _group(node)
-    return group.called(group.graph.outputs[0].node)
-
-
-def _union(chunks: Node, readers: Sequence[Node]) -> tuple[Group, tuple[Entry, ...]]:
-    """Return the group of chunks and joins, and what its inputs are in the fused graph.
-
-    Its outputs are those of the chunks, then those of the readers, in order.
-    """
-    inner: dict[Entry, Entry] = {}
-    feeds: dict[Node, Entry] = {}
-    origin: dict[Node, str] = {}
-    outputs: list[Entry] = []
-    for node in (chunks, *readers):
-        body, copies = _group(node), dict[Entry, Entry]()
-        for variable, source in zip(body.inputs, node.inputs, strict=True):
-            if source not in inner:
-                own = Node(None, (), variable.params, variable.name)
-                inner[source], feeds[own] = own.entries[0], source
-            copies[variable.entries[0]] = inner[source]
-        for old in body.graph.nodes:
-            if not old.is_variable:
-                copy = old.replaced([copies[e] for e in old.inputs], ())
-                copies.update(zip(old.entries, copy.entries, strict=True))
-                origin[copy] = body.called(old)
-        own_outputs = [copies[e] for e in body.graph.outputs]
-        outputs += own_outputs
-        inner.update(zip(node.entries, own_outputs, strict=True))
-    group = Group(Graph(outputs), Kind.PHASED, origin)
-    return group, tuple(feeds[n] for n in group.inputs)
+    return _Join(chunks, readers, group, tuple(feeds[n] for n in group.inputs))
 
 
 def _contracted(graph: Graph, joins: Sequence[_Join]) -> Graph:

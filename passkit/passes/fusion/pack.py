@@ -17,8 +17,9 @@ from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion.legality import Legality
+from passkit.passes.fusion.union import group_in, name_of_kernel, union
 from passkit.passes.fusion_hints import keep_together_names
-from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.plan.group import FUSED, Decision, Kind, fused_node
 from passkit.plan.planner import outline_group
 from passkit.plan.schedule import Schedule, is_one_tile
 from passkit.values.size import numel
@@ -92,7 +93,7 @@ class _Packing:
         self._node_of: dict[str, Node] = {}
         if context.keep_together:
             fused = [n for n in graph.nodes if n.op is FUSED]
-            self._node_of = {name: n for n in fused for name in _group(n).origin.values()}
+            self._node_of = {name: n for n in fused for name in group_in(n).origin.values()}
 
     # Packs that an option asks for.
 
@@ -186,9 +187,9 @@ class _Packing:
         """
         if self._is_empty(node):
             return None
-        if not set(self.context.no_fuse).isdisjoint(_group(node).origin.values()):
+        if not set(self.context.no_fuse).isdisjoint(group_in(node).origin.values()):
             return None
-        plan = outline_group(_group(node), self.target)
+        plan = outline_group(group_in(node), self.target)
         if isinstance(plan, Diagnostic) or plan.stitching is not None or plan.makes:
             return None
         if not plan.seconds and self.target.lanes == 1 and is_one_tile(plan):
@@ -197,7 +198,7 @@ class _Packing:
 
     def _has_nests(self, node: Node) -> bool:
         """Return whether a kernel has several loop nests or phases: those are not packed."""
-        plan = outline_group(_group(node), self.target)
+        plan = outline_group(group_in(node), self.target)
         return isinstance(plan, Schedule) and (plan.stitching is not None or bool(plan.makes))
 
     def _is_empty(self, node: Node) -> bool:
@@ -249,7 +250,7 @@ class _Packing:
             for node in nodes[1:]:
                 if self._spend(node):
                     pack = pack.with_(self._single(node))
-            self._keep(pack, {n: _name(n) for n in pack.nodes})
+            self._keep(pack, {n: name_of_kernel(n) for n in pack.nodes})
 
     # Packs.
 
@@ -259,7 +260,7 @@ class _Packing:
         waiting = [n * self.graph.dtype(e).nbytes for e, n in sizes if isinstance(n, int)]
         return _Pack(
             nodes=[node],
-            names=set(_group(node).origin.values()),
+            names=set(group_in(node).origin.values()),
             arrays={*node.inputs, *node.entries},
             old={e.node for e in node.inputs if is_leaf(e.node)},
             new={v for e in node.entries if (v := self._update_of.get(e)) is not None},
@@ -303,48 +304,9 @@ class _Packing:
         ) -> tuple[Node, Sequence[Entry]]:
             """Return the fused node of a pack, and the values that it computes."""
             nodes = quotient.clusters[number].nodes
-            group, feeds = _union(nodes)
+            group, feeds = union(nodes, Kind.PACKED)
             inputs = tuple(new[feeds[n]] for n in group.inputs)
             node = fused_node(group, inputs, self.graph.names[nodes[0]], control)
             return node, [e for n in nodes for e in n.entries]
 
         return quotient.contract(extract)
-
-
-def _union(nodes: Sequence[Node]) -> tuple[Group, dict[Node, Entry]]:
-    """Return the group of several kernels, and the value that feeds each of its variables.
-
-    A value that several kernels read is one variable.
-    """
-    inner: dict[Entry, Entry] = {}
-    feeds: dict[Node, Entry] = {}
-    origin: dict[Node, str] = {}
-    outputs: list[Entry] = []
-    for node in nodes:
-        body, copies = _group(node), dict[Entry, Entry]()
-        for variable, source in zip(body.inputs, node.inputs, strict=True):
-            if source not in inner:
-                own = Node(None, (), variable.params, variable.name)
-                inner[source], feeds[own] = own.entries[0], source
-            copies[variable.entries[0]] = inner[source]
-        for old in body.graph.nodes:
-            if not old.is_variable:
-                copy = old.replaced([copies[e] for e in old.inputs], ())
-                copies.update(zip(old.entries, copy.entries, strict=True))
-                origin |= {copy: body.origin[old]} if old in body.origin else {}
-        # Operators that something must run after may be in no graph, but explanations name them.
-        alive = set(body.graph.nodes)
-        origin |= {n: name for n, name in body.origin.items() if n not in alive}
-        outputs += [copies[e] for e in body.graph.outputs]
-    return Group(Graph(outputs), Kind.PACKED, origin), feeds
-
-
-def _group(node: Node) -> Group:
-    """Return the group of a fused node."""
-    return node.params["body"]  # type: ignore[no-any-return]
-
-
-def _name(node: Node) -> str:
-    """Return the name by which users know a kernel: that of the operator of its first result."""
-    group = _group(node)
-    return group.called(group.graph.outputs[0].node)
