@@ -18,11 +18,11 @@ from passkit.dialects.pairs import Pairs
 from passkit.dialects.quotients import is_quotient, proofs_of
 from passkit.dialects.rows import Rows
 from passkit.dialects.totals import extreme_of, memory_of, partial_of, replaced
-from passkit.dialects.turned import named
 from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
 from passkit.ir.vector import VECTOR_WIDTH
 from passkit.transforms.row_loads import row_loads
+from passkit.transforms.transpose_tiles import with_values
 from passkit.transforms.vector_shape import vector_variables
 from passkit.values import dtype as dt
 
@@ -123,7 +123,7 @@ class LaneLoop:
         if not columns:
             return statements
         self.lanes = evolve(lanes, varying=lanes.varying | set(columns.values()))
-        return [map_statement(s, lambda x: named(x, columns)) for s in statements]
+        return [map_statement(s, lambda x: with_values(x, columns)) for s in statements]
 
     def open_block(self, statements: Iterable[Statement]) -> None:
         """Begin lanes of one vector at a time, with other loops inside."""

@@ -18,14 +18,13 @@ from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.bundled import Tie
-from passkit.dialects.columns import columns_of
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.lost_nans import VARIANT, with_lost_nans
 from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.row_lanes import has_rows
 from passkit.dialects.separate import is_packed, separated
-from passkit.dialects.stages import print_bundles, print_stage
+from passkit.dialects.stages import print_bundles, print_fused, print_stage
 from passkit.dialects.ties import ties_of
 from passkit.errors import CodeGenError
 from passkit.ir.vector import VECTOR_WIDTH
@@ -251,12 +250,10 @@ class _Printer:
         for b in self.registers:
             self._array(b)
         self.body.by_row = rows is not None
-        columns = columns_of(part, beside, self.body)
-        if columns is not None:
-            columns.print()
-        for stage in part.stages if columns is None else ():
-            self.body.tie = next(self.ties, None)
-            print_stage(stage, self.body)
+        if not print_fused(part, beside, self.body):
+            for stage in part.stages:
+                self.body.tie = next(self.ties, None)
+                print_stage(stage, self.body)
         self.body.by_row = False
         if rows is not None:
             print_step(digits, self.body)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
-from passkit.ast import Load, Var, where
+from passkit.ast import Var, where
 from passkit.ast.renaming import names_in
 from passkit.ast.stage import Dot, Fold, Let, Level, Loop, Part, Running, Stage
-from passkit.ast.walk import walk
-from passkit.dialects.blocked import may_block, print_blocked
 from passkit.dialects.body import Body
 from passkit.dialects.dots import print_dot
 from passkit.dialects.folded_lanes import folds_inside, print_folded
 from passkit.dialects.lane_loop import LaneLoop
 from passkit.dialects.pairs import Pairs, bundle_of, pairs_of
 from passkit.dialects.rows import Rows
-from passkit.dialects.turned import print_turned, turned_loads, turned_stores
-from passkit.dialects.turned_rows import print_turned_rows, wide_steps
 from passkit.dialects.vector_printer import VectorPrinter
-from passkit.transforms.partition_loops import partition_stage
-from passkit.transforms.vector_shape import is_short, vector_variables
+from passkit.transforms.fuse_stages import fused_stages
 from passkit.transforms.vector_stages import StageVectorizer, has_vector_form
 
 
@@ -56,6 +53,23 @@ def _print_vector_form(stage: Stage, body: Body) -> None:
     vectorizer = StageVectorizer(body.num_divisors, bool(vectors.fixed), bool(vectors.columns))
     VectorPrinter(body).print(vectorizer.statements(stage))
     body.num_divisors = vectorizer.num_divisors
+
+
+def print_fused(part: Part, parts: Sequence[Part], body: Body) -> bool:
+    """Print the stages of a part as one vector loop; return False where they cannot be that.
+
+    ``parts`` are all parts of its tile.
+    """
+    vectors = body.dialect.vectors
+    if vectors is None or body.aliased:
+        return False
+    fused = fused_stages(part, parts, {b: body.dtypes[b] for b in body.scalars.scratch})
+    if fused is None:
+        return False
+    vectorizer = StageVectorizer(body.num_divisors, bool(vectors.fixed), bool(vectors.columns))
+    VectorPrinter(body).print(vectorizer.fused(fused))
+    body.num_divisors = vectorizer.num_divisors
+    return True
 
 
 def print_bundles(part: Part, body: Body) -> bool:
@@ -99,14 +113,6 @@ def _print_body(
         for _ in loops:
             body.close()
         return
-    if body.dialect.vectors is not None and len(stage.loops) == 1 and not is_short(lane):
-        cuts, pieces = partition_stage(stage, lane.var.name)
-        if cuts:
-            for let in cuts:
-                body.let(let)
-            for piece in pieces:
-                _print_piece(piece, body)
-            return
     loop = LaneLoop(stage, lane, body, rows if pairs is None else pairs.rows, pairs)
     _print_lanes(stage, loop, body)
     if rows is not None:  # what its divisors fetched is already theirs
@@ -118,25 +124,6 @@ def _print_body(
     body.insert(front, loop.in_front)
     for text in loop.behind:
         body.line(text)
-
-
-def _print_piece(stage: Stage, body: Body) -> None:
-    """One of several loops over lanes; what all its lanes share has a scope of its own.
-
-    What that loads is only there if the piece has lanes.
-    """
-    lane = next(x for x in stage.loops if x.level is Level.CTA)
-    different = vector_variables(stage, lane.var)
-    shared = [s.value for s in stage.body if isinstance(s, Let) and s.var not in different]
-    scoped = bool(shared)
-    if any(isinstance(x, Load) for value in shared for x in walk(value)):
-        start, stop = body.scalars.expr(lane.start), body.scalars.expr(lane.stop)
-        body.open(f"if ({start} < {stop})")
-    elif scoped:
-        body.scope()
-    _print_lanes(stage, LaneLoop(stage, lane, body, None), body)
-    if scoped:
-        body.close()
 
 
 def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
@@ -153,26 +140,9 @@ def _print_lanes(stage: Stage, loop: LaneLoop, body: Body) -> None:
     scans = [s for s in stage.body if isinstance(s, Running)]
     for s in scans:
         loop.begin_scan(s)
-    if serial and not folds and not scans:
-        loads, stores = turned_loads(loop, serial[-1]), turned_stores(loop, serial[-1])
-        if loads or stores:
-            for x in serial[:-1]:
-                body.loop(body.dialect.thread, x)
-            steps = wide_steps(loop, serial[-1], loads, stores)
-            if steps is None:
-                print_turned(loop, serial[-1], loads, stores)
-            else:
-                print_turned_rows(loop, serial[-1], steps)
-            for _ in serial[:-1]:
-                body.close()
-            return
-    inner = serial.pop() if serial and may_block(loop, serial[-1]) else None
     for x in serial:
         body.loop(body.dialect.thread_down if x.down else body.dialect.thread, x)
-    if inner is None:
-        loop.print(stage.body)
-    else:
-        print_blocked(loop, inner)
+    loop.print(stage.body)
     for _ in serial:
         body.close()
     for f in folds:

@@ -32,6 +32,7 @@ from passkit.ir.vector import (
     VECTORS,
     Accumulator,
     AnyStmt,
+    BlockFor,
     Column,
     Finish,
     Gather,
@@ -39,18 +40,28 @@ from passkit.ir.vector import (
     Lane,
     LoadColumns,
     Masked,
+    PrefetchRows,
     PrefetchStmt,
     Prepared,
     PrepareReciprocal,
+    PutRow,
+    Scan,
+    ScanVector,
     Scope,
     SerialFor,
     Splat,
     Take,
+    TransposedLoad,
+    TransposedRow,
+    TransposedStore,
+    VectorAssign,
+    VectorDeclare,
     VectorFor,
     VectorLet,
     When,
     WideLoad,
     WideStore,
+    WideTransposedLoad,
 )
 
 NUMBERED = f"{MASK.name}, k"
@@ -199,6 +210,21 @@ class VectorPrinter:
             case LoadColumns(name, count, buffer, index):
                 at = body.scalars.address(buffer, index)
                 body.line(v.columns.format(name=name, count=count, at=at, mask=MASK.name))
+            case TransposedLoad() | WideTransposedLoad() | PrefetchRows():
+                self._transposed_load(s)
+            case TransposedRow(var, name, place):
+                text = x.expr(place, UNARY)
+                texts = {"type": body.dialect.type_of(var.dtype), "name": name, "place": text}
+                body.line(v.turned.format(**texts))
+                x.names.add(var.name)
+            case TransposedStore(buffer, dtype, count, index):
+                template = v.room if index is None else v.together
+                at = "" if index is None else body.scalars.address(buffer, index)
+                texts = {"type": body.dialect.type_of(dtype), "name": buffer, "at": at}
+                body.line(template.format(turns=x.expr(count), **texts))
+            case PutRow(buffer, place, value):
+                texts = {"name": buffer, "place": x.expr(place, UNARY), "value": x.expr(value)}
+                body.line(v.put.format(**texts))
             case PrepareReciprocal():
                 self._prepare(s)
             case Accumulator():
@@ -216,6 +242,19 @@ class VectorPrinter:
                 body.loop(template, Loop(var, start, stop, Level.THREAD))
                 self.print(statements)
                 body.close()
+            case BlockFor():
+                self._blocks(s)
+            case VectorDeclare(var, value):
+                body.line(v.total.format(name=var.name, value=x.expr(value)))
+                x.names.add(var.name)
+            case VectorAssign(var, value):
+                body.line(f"{var.name} = {x.expr(value)};")
+            case Scan():
+                body.line(self._scan(s))
+            case ScanVector(var, scan, value):
+                texts = {"name": var.name, "running": scan, "value": x.expr(value)}
+                body.line(v.scan.format(mask=MASK.name, **texts))
+                x.names.add(var.name)
             case Scope(statements):
                 body.scope()
                 self.print(statements)
@@ -226,6 +265,28 @@ class VectorPrinter:
                 body.close()
             case _:
                 raise CodeGenError(f"vector loops have no {type(s).__name__}")
+
+    def _transposed_load(self, s: TransposedLoad | WideTransposedLoad | PrefetchRows) -> None:
+        """Add the load of a block across its rows, or the prefetch of rows."""
+        body, v, x = self.body, self.vectors, self.exprs
+        texts = {
+            "at": body.scalars.address(s.buffer, s.index),
+            "stride": x.stride(s.stride),
+            "turns": x.expr(s.count),
+        }
+        match s:
+            case PrefetchRows():
+                text = v.ahead.format(**texts)
+            case TransposedLoad():
+                kind = body.dialect.type_of(s.dtype)
+                template = v.apart if s.is_dense else v.turn
+                text = template.format(type=kind, name=s.name, **texts)
+            case WideTransposedLoad():
+                kind = body.dialect.type_of(s.dtype)
+                sizes = {"most": s.max_count, "width": s.width, "lanes": x.expr(s.points)}
+                text = v.turn_rows.format(type=kind, name=s.name, **sizes, **texts)
+        for line in text.splitlines():
+            body.line(line)
 
     def _store(self, s: WideStore) -> None:
         """Add the store of a vector."""
@@ -263,6 +324,27 @@ class VectorPrinter:
             exprs = self._expressions("a", "b")
             form = v.folding.format(identity=identity, combine=exprs.expr(s.combine), **texts)
         body.line(v.begin.format(name=s.name, fold=form))
+
+    def _scan(self, s: Scan) -> str:
+        """Return the beginning of a scan."""
+        body = self.body
+        return self.vectors.running.format(
+            name=s.name,
+            type=body.dialect.type_of(s.dtype),
+            exclusive=str(s.is_exclusive).lower(),
+            down=str(s.is_reversed).lower(),
+            identity=body.scalars.expr(s.identity),
+            combine=self._expressions("a", "b").expr(s.combine),
+        )
+
+    def _blocks(self, s: BlockFor) -> None:
+        """Add a loop over blocks."""
+        body, v, var = self.body, self.vectors, s.var.name
+        start, stop, size = (body.scalars.expr(x) for x in (s.start, s.stop, s.size))
+        body.open(v.block.format(var=var, start=start, stop=stop, turns=size))
+        body.line(v.block_end.format(var=var, stop=stop, turns=size))
+        self.print(s.body)
+        body.close()
 
     def _vector_loop(self, s: VectorFor) -> None:
         """Add a vector loop."""

@@ -161,6 +161,30 @@ class SerialFor:
 
 
 @frozen
+class BlockFor:
+    """A loop over blocks of up to ``size`` values of a variable, from ``start`` to ``stop``.
+
+    Inside it `low` and `high` of the variable are the first value of the block and its end.
+    """
+
+    var: Var
+    start: Expr
+    stop: Expr
+    size: Expr
+    body: tuple[AnyStmt, ...]
+
+
+def low(var: Var) -> Var:
+    """Return the variable that has the first value of ``var`` in a block."""
+    return Var(f"{var.name}_low", var.dtype)
+
+
+def high(var: Var) -> Var:
+    """Return the variable that has the end of the values of ``var`` in a block."""
+    return Var(f"{var.name}_high", var.dtype)
+
+
+@frozen
 class Scope:
     """Statements whose variables are not visible behind them."""
 
@@ -178,6 +202,22 @@ class When:
 @frozen
 class VectorLet:
     """The definition of a local variable that is a vector."""
+
+    var: Var
+    value: Expr
+
+
+@frozen
+class VectorDeclare:
+    """The definition of a vector that `VectorAssign` changes, with its first value."""
+
+    var: Var
+    value: Expr
+
+
+@frozen
+class VectorAssign:
+    """The assignment of a new value to a variable of `VectorDeclare`."""
 
     var: Var
     value: Expr
@@ -217,6 +257,84 @@ class LoadColumns:
     count: int
     buffer: str
     index: Expr
+
+
+@frozen
+class TransposedLoad:
+    """A block of an input, of ``count`` rows of a vector's points, is loaded across its rows.
+
+    Row r of the array ``name`` becomes ``buffer[index + k * stride + r]`` for each position k.
+    ``is_dense`` says that the rows of elements of neighbouring points follow each other.
+    """
+
+    name: str
+    dtype: DType
+    buffer: str
+    index: Expr
+    stride: Stride
+    count: Expr
+    is_dense: bool
+
+
+@frozen
+class WideTransposedLoad:
+    """A block of an input, ``count`` rows of ``points`` points, is loaded across its rows.
+
+    Row r of the array ``name``, of ``max_count`` rows of ``width`` elements, becomes
+    ``buffer[index + k * stride + r]`` for each k below ``points``.
+    """
+
+    name: str
+    dtype: DType
+    buffer: str
+    index: Expr
+    stride: Stride
+    count: Expr
+    max_count: int
+    points: Expr
+    width: int
+
+
+@frozen
+class PrefetchRows:
+    """A hint that ``count`` rows, ``stride`` elements apart, are read soon at all positions."""
+
+    buffer: str
+    index: Expr
+    stride: Stride
+    count: Expr
+
+
+@frozen
+class TransposedRow:
+    """``var`` becomes row ``place`` of the array of a `TransposedLoad` called ``name``."""
+
+    var: Var
+    name: str
+    place: Expr
+
+
+@frozen
+class TransposedStore:
+    """The ``count`` rows of an array are stored across its rows, to consecutive elements.
+
+    Element ``buffer[index + k * count + r]`` becomes position k of row r. Without ``index`` it is
+    the declaration of the array.
+    """
+
+    buffer: str
+    dtype: DType
+    count: Expr
+    index: Expr | None
+
+
+@frozen
+class PutRow:
+    """Row ``place`` of the array of a `TransposedStore` becomes a vector."""
+
+    buffer: str
+    place: Expr
+    value: Expr
 
 
 @frozen
@@ -274,18 +392,59 @@ class Finish:
     accumulator: str
 
 
+@frozen
+class Scan:
+    """The beginning of a scan along a vector loop.
+
+    Attributes:
+        name: its name.
+        dtype: the dtype of its values.
+        is_exclusive: whether a point's result leaves out its own value.
+        is_reversed: whether it begins with the last point.
+        identity: the result of no values.
+        combine: two values ``a`` and ``b`` combined, as vectors.
+    """
+
+    name: str
+    dtype: DType
+    is_exclusive: bool
+    is_reversed: bool
+    identity: Const
+    combine: Expr
+
+
+@frozen
+class ScanVector:
+    """``var`` becomes the results of a scan at the points of an iteration, whose values it gets."""
+
+    var: Var
+    scan: str
+    value: Expr
+
+
 AnyStmt = (
     Stmt
     | VectorFor
     | SerialFor
+    | BlockFor
     | Scope
     | When
     | VectorLet
+    | VectorDeclare
+    | VectorAssign
     | WideStore
     | PrefetchStmt
     | LoadColumns
+    | TransposedLoad
+    | WideTransposedLoad
+    | PrefetchRows
+    | TransposedRow
+    | TransposedStore
+    | PutRow
     | PrepareReciprocal
     | Accumulator
     | Take
     | Finish
+    | Scan
+    | ScanVector
 )
