@@ -12,7 +12,7 @@ from passkit.ast import Binary, Load, size_of
 from passkit.lowering import packed
 from passkit.lowering.loops import Loops
 from passkit.passes import codegen
-from passkit.transforms.vector_stages import VectorValues
+from passkit.transforms.vector_values import VectorValues
 from passkit.values.dtype import int64
 
 Method = Callable[..., object]

@@ -45,6 +45,7 @@ UNFINISHED: dict[str, tuple[str, ...]] = {
     "passkit.schedule.traffic": ("plan", "space"),
     "passkit.transforms.nest_values": ("space",),
     "passkit.transforms.packs": ("plan", "space"),
+    "passkit.transforms.pack_rows": ("space",),
     "passkit.transforms.transpose_tiles": ("space",),
     "passkit.transforms.pipeline": ("lowering", "plan", "sharing", "space"),
 }

@@ -74,10 +74,6 @@ class Body:
         """Add a line."""
         self.lines.append(INDENT * self.depth + text if text else "")
 
-    def insert(self, at: int, texts: Iterable[str]) -> None:
-        """Add lines in front of the line that is number ``at`` so far."""
-        self.lines[at:at] = [INDENT * self.depth + text for text in texts]
-
     def drop_unused(self, locals: Iterable[Var], begin: int) -> None:
         """Take out locals among the lines from ``begin`` on that no other line names."""
         for var in locals:

@@ -20,19 +20,19 @@ from passkit.dialects.bundles import Bundles, bundles_of
 from passkit.dialects.totals import replaced
 
 if TYPE_CHECKING:
-    from passkit.dialects.lane_loop import LaneLoop
+    from passkit.dialects.inner_loop import InnerLoop
 
 TURNS = 4
 """How many turns of the innermost loop a compiler is asked to take at a time."""
 
 
-def folds_inside(loop: LaneLoop, serial: Sequence[Loop]) -> bool:
+def folds_inside(loop: InnerLoop, serial: Sequence[Loop]) -> bool:
     """Whether the loops around the lanes of a stage can go inside them.
 
     It must fold at places of memory that are each lane's own, and read nothing that it writes.
     """
     templates, statements = loop.dialect.bundles, _statements(loop)
-    if templates is None or templates.computes or loop.lanes is not None or loop.body.aliased:
+    if templates is None or templates.computes or loop.body.aliased:
         return False
     if not serial or any(x.down for x in serial):
         return False
@@ -48,7 +48,7 @@ def folds_inside(loop: LaneLoop, serial: Sequence[Loop]) -> bool:
     return len(set(written)) == len(written) and read.isdisjoint(written)
 
 
-def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
+def print_folded(loop: InnerLoop, serial: Sequence[Loop]) -> None:
     """The lanes, each with all turns of the loops inside: bundles of them first, then the rest."""
     body, statements = loop.body, _statements(loop)
     stored = [_stored(s) for s in statements]
@@ -56,8 +56,7 @@ def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
     bundles = found if found is not None and _may_be(found, loop) else None
     if bundles is not None:
         rest = _print_bundles(evolve(bundles, turns=1), statements, loop, serial)
-    front = len(body.lines)
-    loop.open([], rest)
+    loop.open(rest)
     folds = [s for s in statements if isinstance(s, Fold)]
     totals = {f.var: Var(f"{f.var.name}_total", f.var.dtype) for f in folds}
     for f in folds:
@@ -76,13 +75,13 @@ def print_folded(loop: LaneLoop, serial: Sequence[Loop]) -> None:
     for f in folds:
         assert f.buffer is not None and f.index is not None
         body.store(Store(f.buffer, f.index, totals[f.var]))
-    loop.close(front)
+    body.close()
     if bundles is not None:
         body.close()
 
 
 def _print_bundles(
-    bundles: Bundles, statements: Sequence[Statement], loop: LaneLoop, serial: Sequence[Loop]
+    bundles: Bundles, statements: Sequence[Statement], loop: InnerLoop, serial: Sequence[Loop]
 ) -> Loop:
     """The lanes that have bundles; those that are left, whose scope is still open."""
     body, element = loop.body, _element(loop)
@@ -121,19 +120,19 @@ def _print_bundles(
     return bundles.close_lanes()
 
 
-def _may_be(bundles: Bundles, loop: LaneLoop) -> bool:
+def _may_be(bundles: Bundles, loop: InnerLoop) -> bool:
     """Whether totals are in bundles too, and sizes alone decide: what is loaded moves with rows."""
     folded = {s.buffer for s in _statements(loop) if isinstance(s, Fold)}
     apart = folded - {b.buffer for b in bundles.found}
     return bundles.by_size and not apart
 
 
-def _element(loop: LaneLoop) -> Var:
+def _element(loop: InnerLoop) -> Var:
     """The number of an element of a bundle."""
     return Var(f"{loop.loop.var.name}_k", loop.loop.var.dtype)
 
 
-def _print(s: Statement, loop: LaneLoop) -> None:
+def _print(s: Statement, loop: InnerLoop) -> None:
     """A local of a lane, or what it stores."""
     if isinstance(s, Store):
         loop.body.store(s)
@@ -142,7 +141,7 @@ def _print(s: Statement, loop: LaneLoop) -> None:
         loop.body.let(s)
 
 
-def _open(serial: Sequence[Loop], loop: LaneLoop) -> None:
+def _open(serial: Sequence[Loop], loop: InnerLoop) -> None:
     """Begin the loops inside a lane, of which the innermost takes several turns at a time."""
     body, templates = loop.body, loop.dialect.bundles
     assert templates is not None
@@ -152,7 +151,7 @@ def _open(serial: Sequence[Loop], loop: LaneLoop) -> None:
         body.loop(loop.dialect.thread, x)
 
 
-def _statements(loop: LaneLoop) -> list[Statement]:
+def _statements(loop: InnerLoop) -> list[Statement]:
     """What a stage does, without hints."""
     return [s for s in loop.stage.body if not isinstance(s, Prefetch)]
 

@@ -24,7 +24,7 @@ from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
 from passkit.dialects.phases import by_phase, passed_on
 from passkit.dialects.row_lanes import has_rows
 from passkit.dialects.separate import is_packed, separated
-from passkit.dialects.stages import print_bundles, print_fused, print_stage
+from passkit.dialects.stages import print_fused, print_row_groups, print_stage
 from passkit.dialects.ties import ties_of
 from passkit.errors import CodeGenError
 from passkit.ir.vector import VECTOR_WIDTH
@@ -238,7 +238,7 @@ class _Printer:
             self.body.wait()
         for let in part.lets:
             self.body.let(let)
-        if not self.body.aliased and print_bundles(part, self.body):
+        if not self.body.aliased and print_row_groups(part, self.body):
             return
         if rows is not None:
             digits = digits_of(rows, part.row_lets) if self.dialect.counter else []

@@ -32,24 +32,37 @@ from passkit.ir.vector import (
     VECTORS,
     Accumulator,
     AnyStmt,
+    BeginRow,
     BlockFor,
     Column,
+    EndRow,
     Finish,
     Gather,
     GuardedLoad,
     Lane,
     LoadColumns,
+    LoadRowValues,
     Masked,
     PrefetchRows,
     PrefetchStmt,
     Prepared,
     PrepareReciprocal,
     PutRow,
+    RowGroup,
+    RowReciprocal,
+    RowReciprocals,
+    RowRegister,
+    RowResults,
+    RowsFor,
+    RowStatement,
+    RowValues,
     Scan,
     ScanVector,
     Scope,
     SerialFor,
+    SetRowRegister,
     Splat,
+    StoreRowResults,
     Take,
     TransposedLoad,
     TransposedRow,
@@ -114,6 +127,8 @@ class VectorExpressions(Scalars):
                 at, where = self.expr(index), self.expr(mask)
                 texts = {"type": kind, "var": var, "buffer": buffer, "index": at, "mask": where}
                 return v.gather.format(**texts), ATOM
+            case RowRegister(name):
+                return f"{name}[k]", ATOM
             case Column(name, number):
                 return v.column.format(name=name, k=number), ATOM
             case GuardedLoad(buffer, index, mask):
@@ -153,6 +168,8 @@ class VectorExpressions(Scalars):
         """Return the text of a load at even distances."""
         v = self.vectors
         at, mask = self.address(x.buffer, x.index), self.expr(x.mask)
+        if x.row_distance is not None:
+            return v.pairs.load.format(at=at, mask=mask, stride=self.stride(x.row_distance))
         templates = {1: v.load, 2: v.load_second, -1: v.load_back}
         template = templates.get(x.stride) if isinstance(x.stride, int) else None
         if template is not None:
@@ -228,7 +245,26 @@ class VectorPrinter:
             case PrepareReciprocal():
                 self._prepare(s)
             case Accumulator():
-                self._accumulator(s)
+                body.line(v.begin.format(name=s.name, fold=self._accumulator(s)))
+            case RowsFor():
+                self._rows(s)
+            case (
+                RowResults()
+                | BeginRow()
+                | EndRow()
+                | StoreRowResults()
+                | RowReciprocals()
+                | RowReciprocal()
+            ):
+                body.line(self._of_row(s))
+            case LoadRowValues(var, buffer, index):
+                at = body.scalars.address(buffer, index)
+                body.line(v.pairs.values.format(name=var.name, at=at))
+            case RowValues(var):
+                body.line(v.pairs.value.format(name=var.name))
+                x.names.add(var.name)
+            case SetRowRegister(name, value):
+                body.line(f"{name}[k] = {x.expr(value)};")
             case Take(name, value, is_numbered):
                 mask = NUMBERED if is_numbered else MASK.name
                 body.line(v.take.format(acc=name, value=x.expr(value), mask=mask))
@@ -292,7 +328,11 @@ class VectorPrinter:
         """Add the store of a vector."""
         body, v = self.body, self.vectors
         at, value = body.scalars.address(s.buffer, s.index), self.exprs.expr(s.value)
-        if s.stride == 1:
+        if s.row_distance is not None:
+            distance = self.exprs.stride(s.row_distance)
+            texts = {"at": at, "value": value, "stride": distance, "mask": MASK.name}
+            body.line(v.pairs.store.format(**texts))
+        elif s.stride == 1:
             body.streams |= s.stream
             template = v.stream if s.stream else v.store
             body.line(template.format(at=at, value=value, mask=MASK.name))
@@ -311,8 +351,8 @@ class VectorPrinter:
         kind, text = body.dialect.type_of(s.value.dtype), body.scalars.expr(s.value)
         body.line(template.format(type=kind, name=s.name, value=text, high=high, low=low))
 
-    def _accumulator(self, s: Accumulator) -> None:
-        """Add the beginning of a reduction."""
+    def _accumulator(self, s: Accumulator) -> str:
+        """Return the beginning of a reduction."""
         body, v = self.body, self.vectors
         texts = {"type": body.dialect.type_of(s.dtype), "lanes": s.width}
         if s.extreme:
@@ -323,7 +363,7 @@ class VectorPrinter:
             identity = body.scalars.expr(s.identity)
             exprs = self._expressions("a", "b")
             form = v.folding.format(identity=identity, combine=exprs.expr(s.combine), **texts)
-        body.line(v.begin.format(name=s.name, fold=form))
+        return form
 
     def _scan(self, s: Scan) -> str:
         """Return the beginning of a scan."""
@@ -337,6 +377,40 @@ class VectorPrinter:
             combine=self._expressions("a", "b").expr(s.combine),
         )
 
+    def _of_row(self, s: RowStatement) -> str:
+        """Return the text of a statement about the rows of a tile."""
+        body, expr = self.body, self.body.scalars.expr
+        t = self.vectors.pairs.rows if s.is_grouped else self.vectors.rows
+        match s:
+            case RowResults(accumulator, name, max_rows):
+                return t.folds.format(name=name, most=max_rows, fold=self._accumulator(accumulator))
+            case BeginRow(name):
+                return t.begin.format(name=name)
+            case EndRow(name, row):
+                return t.end.format(name=name, row=expr(row))
+            case StoreRowResults(name, buffer, count):
+                return t.results.format(name=name, to=buffer, rows=expr(count))
+            case RowReciprocals(name, dtype, max_rows, buffer, count):
+                kind, rows = body.dialect.type_of(dtype), expr(count)
+                texts = {"type": kind, "name": name, "buffer": buffer, "rows": rows}
+                return t.divisors.format(most=max_rows, **texts)
+            case RowReciprocal(name, row):
+                return t.divisor.format(name=name, row=expr(row))
+
+    def _rows(self, s: RowsFor) -> None:
+        """Add a loop over rows."""
+        body, pairs = self.body, self.vectors.pairs
+        if s.group is RowGroup.ONE:
+            body.loop(body.dialect.warp, Loop(s.var, s.start, s.stop, Level.WARP, s.limit))
+        else:
+            template = pairs.bundles if s.group is RowGroup.ANY else pairs.loop
+            start, rows = body.scalars.expr(s.start), body.scalars.expr(s.count)
+            even = pairs.even if s.is_even else ""
+            texts = {"var": s.var.name, "start": start, "rows": rows, "even": even}
+            body.open(template.format(length=s.length, **texts))
+        self.print(s.body)
+        body.close("}" if s.group is RowGroup.ONE else pairs.end)
+
     def _blocks(self, s: BlockFor) -> None:
         """Add a loop over blocks."""
         body, v, var = self.body, self.vectors, s.var.name
@@ -349,7 +423,9 @@ class VectorPrinter:
     def _vector_loop(self, s: VectorFor) -> None:
         """Add a vector loop."""
         body, v = self.body, self.vectors
-        if s.is_unrolled:
+        if s.is_of_rows:
+            template = v.pairs.fixed
+        elif s.is_unrolled:
             template = v.fixed
         elif s.is_reversed:
             template = v.down_loop

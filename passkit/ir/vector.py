@@ -9,10 +9,13 @@ kinds where the language allows it; elsewhere a `Splat` says that a number becom
 
 from __future__ import annotations
 
-from attrs import frozen
+from collections.abc import Iterable, Iterator
+from enum import Enum
+
+from attrs import fields, frozen, has
 
 from passkit.ast.expr import Const, Expr, Var
-from passkit.ir.loop import Stmt
+from passkit.ir.loop import LetStmt, Stmt
 from passkit.values.dtype import DType, bool_, int64
 from passkit.values.size import Extent
 
@@ -70,7 +73,8 @@ class GuardedLoad(Expr):
 class WideLoad(Expr):
     """``buffer[index + k * stride]`` for each position k of ``mask``.
 
-    ``index`` is that of the first position.
+    ``index`` is that of the first position. In a group of rows, ``row_distance`` is how far apart
+    two of them begin, if one does not follow the other; ``stride`` is 1 then.
     """
 
     buffer: str
@@ -78,6 +82,7 @@ class WideLoad(Expr):
     stride: Stride
     mask: Expr
     dtype: DType
+    row_distance: Stride | None = None
 
 
 @frozen(order=False, cache_hash=True)
@@ -116,7 +121,15 @@ class Column(Expr):
     dtype: DType
 
 
-VECTORS = (Lane, Masked, Splat, WideLoad, Gather, Column)
+@frozen(order=False, cache_hash=True)
+class RowRegister(Expr):
+    """The current vector of an array of vectors that holds a row."""
+
+    name: str
+    dtype: DType
+
+
+VECTORS = (Lane, Masked, Splat, WideLoad, Gather, Column, RowRegister)
 """The expressions that are vectors whatever their operands are."""
 
 
@@ -137,6 +150,7 @@ class VectorFor:
         is_reversed: whether it runs from the last vector to the first.
         aligned: the buffer and the index of a store that should be aligned to cache lines: the
             first iteration may have fewer values.
+        is_of_rows: whether it is the loop over the elements of a group of rows, see `RowsFor`.
     """
 
     var: Var
@@ -147,6 +161,7 @@ class VectorFor:
     is_unrolled: bool = False
     is_reversed: bool = False
     aligned: tuple[str, Expr] | None = None
+    is_of_rows: bool = False
 
 
 @frozen
@@ -158,6 +173,45 @@ class SerialFor:
     stop: Expr
     body: tuple[AnyStmt, ...]
     is_reversed: bool = False
+
+
+class RowGroup(Enum):
+    """How many rows an iteration of a `RowsFor` has.
+
+    ONE: one. TWO: two, and one at the end if their number is odd. ANY: as many as are whole
+    vectors.
+    """
+
+    ONE = "one"
+    TWO = "two"
+    ANY = "any"
+
+
+@frozen
+class RowsFor:
+    """A loop over rows, ``for var in range(start, stop)``, of which an iteration has a group.
+
+    Attributes:
+        var: the number of the first row of an iteration.
+        start: the first row.
+        stop: the end, or less with ``limit``.
+        limit: an upper bound of the end; None for none.
+        count: the number of rows.
+        group: the rows of an iteration.
+        length: the elements of a row, in groups of several.
+        is_even: whether the number of rows is certainly even.
+        body: the statements.
+    """
+
+    var: Var
+    start: Expr
+    stop: Expr
+    limit: Expr | None
+    count: Expr
+    group: RowGroup
+    length: int
+    is_even: bool
+    body: tuple[AnyStmt, ...]
 
 
 @frozen
@@ -228,7 +282,7 @@ class WideStore:
     """``buffer[index + k * stride] = value`` for each position k of `MASK`.
 
     ``index`` is that of the first position, and ``value`` a vector. With ``stream`` the caches
-    should evict it first.
+    should evict it first. ``row_distance`` is that of `WideLoad`.
     """
 
     buffer: str
@@ -236,6 +290,7 @@ class WideStore:
     stride: Stride
     value: Expr
     stream: bool = False
+    row_distance: Stride | None = None
 
 
 @frozen
@@ -393,6 +448,95 @@ class Finish:
 
 
 @frozen
+class RowResults:
+    """The beginning of a reduction of each row, whose partial results sixteen rows combine.
+
+    Attributes:
+        accumulator: the reduction of one row.
+        name: the name of its result.
+        max_rows: the most rows, a multiple of `VECTOR_WIDTH`.
+        is_grouped: whether rows come in groups of two.
+    """
+
+    accumulator: Accumulator
+    name: str
+    max_rows: int
+    is_grouped: bool
+
+
+@frozen
+class BeginRow:
+    """The accumulator of the current row, or group of rows, of a `RowResults` called ``name``."""
+
+    name: str
+    is_grouped: bool
+
+
+@frozen
+class EndRow:
+    """The end of what `BeginRow` began; ``row`` is the number of the row."""
+
+    name: str
+    row: Expr
+    is_grouped: bool
+
+
+@frozen
+class StoreRowResults:
+    """The first ``count`` elements of a buffer become the results of a `RowResults`."""
+
+    name: str
+    buffer: str
+    count: Expr
+    is_grouped: bool
+
+
+@frozen
+class RowReciprocals:
+    """The reciprocals of the first ``count`` elements of a buffer, divisors of one row each."""
+
+    name: str
+    dtype: DType
+    max_rows: int
+    buffer: str
+    count: Expr
+    is_grouped: bool
+
+
+@frozen
+class RowReciprocal:
+    """The divisor of row ``row`` of `RowReciprocals`, as `Prepared` names it."""
+
+    name: str
+    row: Expr
+    is_grouped: bool
+
+
+@frozen
+class LoadRowValues:
+    """The numbers of a group of rows, consecutive elements of a buffer."""
+
+    var: Var
+    buffer: str
+    index: Expr
+
+
+@frozen
+class RowValues:
+    """``var`` becomes a vector of the numbers of `LoadRowValues`: each position has its row's."""
+
+    var: Var
+
+
+@frozen
+class SetRowRegister:
+    """The current vector of an array of vectors that holds a row becomes ``value``."""
+
+    name: str
+    value: Expr
+
+
+@frozen
 class Scan:
     """The beginning of a scan along a vector loop.
 
@@ -422,10 +566,14 @@ class ScanVector:
     value: Expr
 
 
+RowStatement = RowResults | BeginRow | EndRow | StoreRowResults | RowReciprocals | RowReciprocal
+"""Statements about the rows of a tile."""
+
 AnyStmt = (
     Stmt
     | VectorFor
     | SerialFor
+    | RowsFor
     | BlockFor
     | Scope
     | When
@@ -445,6 +593,46 @@ AnyStmt = (
     | Accumulator
     | Take
     | Finish
+    | RowResults
+    | BeginRow
+    | EndRow
+    | StoreRowResults
+    | RowReciprocals
+    | RowReciprocal
+    | LoadRowValues
+    | RowValues
+    | SetRowRegister
     | Scan
     | ScanVector
 )
+
+
+DEFINITIONS = (LetStmt, VectorLet, LoadRowValues, RowValues)
+"""Statements whose variable is defined, and not used, by them."""
+
+
+def used_names(body: Iterable[AnyStmt]) -> Iterator[str]:
+    """Yield the names of the variables that statements use, those inside of others included."""
+    for statement in body:
+        for attribute in fields(type(statement)):
+            if attribute.name != "var" or not isinstance(statement, DEFINITIONS):
+                yield from _names(getattr(statement, attribute.name))
+
+
+def _names(value: object) -> Iterator[str]:
+    """Yield the names of the variables in an expression, a statement, or several of them."""
+    if isinstance(value, Var):
+        yield value.name
+    elif isinstance(value, Expr):
+        for attribute in fields(type(value)):  # type: ignore[arg-type]
+            yield from _names(getattr(value, attribute.name))
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from used_names([part]) if _is_statement(part) else _names(part)
+    elif _is_statement(value):
+        yield from used_names([value])  # type: ignore[list-item]
+
+
+def _is_statement(value: object) -> bool:
+    """Return whether a value is a statement: an object of attributes that is no expression."""
+    return has(type(value)) and not isinstance(value, (Expr, Enum)) and not isinstance(value, DType)
