@@ -12,8 +12,9 @@ from passkit.ast.index import normal
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.walk import children, variables
 from passkit.dialects.base import BundleTemplates
-from passkit.dialects.totals import memory_of, replaced
+from passkit.ir.rewrite import substitute
 from passkit.ir.strides import stride_of
+from passkit.transforms.partial_results import memory_of
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 
@@ -76,7 +77,7 @@ def plain_of(statements: Iterable[Statement]) -> list[Statement]:
     for s in statements:
         if isinstance(s, Fold) and s.buffer is not None:
             old = memory_of(s)
-            step = replaced(s.combine, {"a": old, "b": s.value})
+            step = substitute(s.combine, {"a": old, "b": s.value})
             found.append(Store(old.buffer, old.index, step))
         elif not isinstance(s, Prefetch):
             found.append(s)

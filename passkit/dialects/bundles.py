@@ -29,7 +29,7 @@ from passkit.dialects.bundled import (
 )
 from passkit.dialects.bundled_quotients import quotients_before
 from passkit.dialects.expressions import ATOM
-from passkit.dialects.totals import replaced
+from passkit.ir.rewrite import substitute
 from passkit.values import dtype as dt
 
 
@@ -219,7 +219,7 @@ class Bundles:
         return {"type": self.body.dialect.type_of(b.dtype), "count": self.count, "space": space}
 
     def _at(self, b: Bundle, first: Var) -> str:
-        return self.body.scalars.address(b.buffer, replaced(b.index, {self.loop.var.name: first}))
+        return self.body.scalars.address(b.buffer, substitute(b.index, {self.loop.var.name: first}))
 
     def _tested(self, whole: str) -> str:
         """How many bundles there are: none where they would not begin as their accesses need."""
@@ -232,7 +232,7 @@ class Bundles:
         tests = dict.fromkeys(
             t.aligned.format(at=body.scalars.address(b.buffer, index), **self._spoken(b))
             for b in self.found
-            for index in [expression(normal(replaced(b.index, begin), {}))]
+            for index in [expression(normal(substitute(b.index, begin), {}))]
         )
         return f"{' && '.join(tests)} ? {whole} : 0"
 

@@ -17,7 +17,7 @@ from passkit.ast.stage import Fold, Let, Loop, Prefetch, Statement, Store
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads, variables
 from passkit.dialects.bundles import Bundles, bundles_of
-from passkit.dialects.totals import replaced
+from passkit.ir.rewrite import substitute
 
 if TYPE_CHECKING:
     from passkit.dialects.inner_loop import InnerLoop
@@ -66,7 +66,7 @@ def print_folded(loop: InnerLoop, serial: Sequence[Loop]) -> None:
     for s in statements:
         if isinstance(s, Fold):
             total = totals[s.var]
-            joined = replaced(s.combine, {"a": total, "b": s.value})
+            joined = substitute(s.combine, {"a": total, "b": s.value})
             body.line(f"{total.name} = {loop.scalars.expr(joined)};")
         else:
             _print(s, loop)
@@ -105,7 +105,7 @@ def _print_bundles(
     for s, moved in pairs:
         if isinstance(s, Fold) and isinstance(moved, Store):
             old = Load(moved.buffer, element, s.var.dtype)
-            joined = replaced(s.combine, {"a": old, "b": moved.value})
+            joined = substitute(s.combine, {"a": old, "b": moved.value})
             body.store(evolve(moved, value=joined))
         else:
             _print(moved, loop)

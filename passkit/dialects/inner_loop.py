@@ -10,9 +10,10 @@ from passkit.ast.walk import walk
 from passkit.dialects.body import Body
 from passkit.dialects.bundles import bundles_of
 from passkit.dialects.quotients import is_quotient, proofs_of
-from passkit.dialects.totals import memory_of, partial_of, replaced
 from passkit.dialects.wholes import whole_of
 from passkit.errors import CodeGenError
+from passkit.ir.rewrite import substitute
+from passkit.transforms.partial_results import memory_of, partial_variable
 from passkit.transforms.vector_shape import vector_variables
 
 
@@ -111,21 +112,21 @@ class InnerLoop:
             assert f.index is not None
             self.print([Store(f.buffer, f.index, f.identity)])
             return
-        kind, name = self.dialect.type_of(f.var.dtype), partial_of(f).name
+        kind, name = self.dialect.type_of(f.var.dtype), partial_variable(f).name
         self.body.line(f"{kind} {name} = {self.scalars.expr(f.identity)};")
 
     def _fold(self, f: Fold) -> None:
         """Add a step of a reduction."""
         if f.buffer is not None:
             old = memory_of(f)
-            combined = replaced(f.combine, {"a": old, "b": f.value})
+            combined = substitute(f.combine, {"a": old, "b": f.value})
             self.body.store(Store(old.buffer, old.index, combined))
             return
-        partial, term = partial_of(f), f.value
+        partial, term = partial_variable(f), f.value
         if not isinstance(term, Var):
             term = Var(f"{f.var.name}_term", f.var.dtype)
             self.body.let(Let(term, f.value))
-        step = self.scalars.expr(replaced(f.combine, {"a": partial, "b": term}))
+        step = self.scalars.expr(substitute(f.combine, {"a": partial, "b": term}))
         self.body.line(f"{partial.name} = {step};")
 
     def finish(self, f: Fold) -> None:
@@ -135,7 +136,7 @@ class InnerLoop:
         text = self.body.fold.format(
             type=self.dialect.type_of(f.var.dtype),
             name=f.var.name,
-            acc=partial_of(f).name,
+            acc=partial_variable(f).name,
             combine=self.scalars.expr(f.combine),
         )
         for part in text.splitlines():

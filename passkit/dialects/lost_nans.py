@@ -15,7 +15,7 @@ from passkit.ast import Binary, Call, Cast, Expr, Load, Select, Unary, Var, is_s
 from passkit.ast.stage import Fold, KernelAST, Let, Running, Stage, Statement, Store
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, loads, walk
-from passkit.dialects.totals import extreme_of
+from passkit.transforms.partial_results import extreme_of
 from passkit.values import dtype as dt
 
 VARIANT = "maximum_number"

@@ -25,7 +25,8 @@ from passkit.dialects.expressions import (
     enclosed,
     operator,
 )
-from passkit.dialects.totals import partial_of, replaced
+from passkit.ir.rewrite import substitute
+from passkit.transforms.partial_results import partial_variable
 from passkit.transforms.vector_shape import SLOW_FUNCTIONS, computed_parts
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
@@ -255,14 +256,14 @@ class Whole:
         """One step of a fold, in the lanes that have an element."""
         term, total = _term(f), _total(f)
         self._local(f"{self._kind(term.dtype)} {term.name}", self._splat(f.value))
-        new = self.expr(replaced(f.combine, {"a": total, "b": term}))
+        new = self.expr(substitute(f.combine, {"a": total, "b": term}))
         values = {"old": total.name, "new": new, "left": f"{self.loop.var.name}_left"}
         self.body.line(f"{total.name} = {self._spell(self.templates.keep, f.var.dtype, **values)};")
 
     def _joined(self, f: Fold) -> None:
         """A lane's own total: that of its vector's elements, one after the other."""
-        acc = partial_of(f)
-        combine = self.body.scalars.expr(replaced(f.combine, {"a": acc}))
+        acc = partial_variable(f)
+        combine = self.body.scalars.expr(substitute(f.combine, {"a": acc}))
         values = {"name": _total(f).name, "acc": acc.name, "combine": combine}
         text = self._spell(self.templates.each, f.var.dtype, **values)
         for line in text.splitlines():
@@ -271,7 +272,7 @@ class Whole:
     def _access(self, template: str, b: Bundle, **values: str) -> str:
         """What loads or stores a bundle, or what is left of it."""
         var = self.loop.var.name
-        index = replaced(b.index, {var: Var(f"{var}_first", dt.int64)})
+        index = substitute(b.index, {var: Var(f"{var}_first", dt.int64)})
         scalars = self.body.scalars
         space = self.templates.space[b.buffer in scalars.scratch]
         at = scalars.address(b.buffer, index)

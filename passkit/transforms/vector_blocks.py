@@ -45,6 +45,7 @@ from passkit.ir.vector import (
     low,
 )
 from passkit.transforms.interchange import StrideOf, interchanged_rows
+from passkit.transforms.partial_results import extreme_of, memory_of, partial_variable
 from passkit.transforms.transpose_tiles import (
     Block,
     block_of,
@@ -57,11 +58,8 @@ from passkit.transforms.transpose_tiles import (
 )
 from passkit.transforms.vector_loop import (
     LoopVectorizer,
-    extreme_of,
     first_streamed,
     interchanged_statement,
-    memory_of,
-    partial_variable,
     vector_statement,
     wide_store,
 )

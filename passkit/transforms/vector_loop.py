@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 from attrs import evolve
 
 from passkit.ast import (
-    Call,
     Const,
     Expr,
     Load,
@@ -56,6 +54,12 @@ from passkit.ir.vector import (
 from passkit.transforms.pack_rows import (
     RowGroups,
 )
+from passkit.transforms.partial_results import (
+    extreme_of,
+    memory_of,
+    partial_name,
+    partial_variable,
+)
 from passkit.transforms.row_loads import RowLoads, row_loads
 from passkit.transforms.vector_shape import (
     LoopShape,
@@ -64,34 +68,6 @@ from passkit.transforms.vector_shape import (
 from passkit.transforms.vector_values import Divisors, VectorValues
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
-
-
-def partial_name(s: Fold | Running) -> str:
-    """Return the name of the accumulator of a reduction or scan."""
-    return f"{s.var.name}_lanes"
-
-
-def partial_variable(s: Running) -> Var:
-    """Return the variable of what a scan has combined so far."""
-    return Var(partial_name(s), s.var.dtype)
-
-
-def memory_of(s: Fold | Running) -> Load:
-    """Return the element of memory in which each point has its partial result."""
-    assert s.buffer is not None and s.index is not None
-    return Load(s.buffer, s.index, s.var.dtype)
-
-
-def extreme_of(f: Fold) -> str:
-    """Return "largest" or "smallest" for a reduction that is just that of floats, else ""."""
-    a, b = left(f.var.dtype), right(f.var.dtype)
-    if not f.var.dtype.is_float or not np.isinf(f.identity.value):
-        return ""
-    if f.identity.value < 0 and f.combine == Call("maximum", (a, b), f.var.dtype):
-        return "largest"
-    if f.identity.value > 0 and f.combine == Call("minimum", (a, b), f.var.dtype):
-        return "smallest"
-    return ""
 
 
 class LoopVectorizer:

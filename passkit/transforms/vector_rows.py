@@ -50,7 +50,8 @@ from passkit.transforms.pack_rows import (
     pairs_of_rows,
     whole_vectors_of_rows,
 )
-from passkit.transforms.vector_loop import LoopVectorizer, partial_name, scalar_statement
+from passkit.transforms.partial_results import partial_name
+from passkit.transforms.vector_loop import LoopVectorizer, scalar_statement
 from passkit.transforms.vector_shape import (
     loop_shape,
 )

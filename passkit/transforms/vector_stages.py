@@ -32,14 +32,10 @@ from passkit.ir.vector import (
 )
 from passkit.transforms.fuse_stages import FusedStages
 from passkit.transforms.interchange import may_interchange
+from passkit.transforms.partial_results import partial_name
 from passkit.transforms.partition_loops import partition_stage
 from passkit.transforms.vector_blocks import interchanged_loop, transposed_blocks
-from passkit.transforms.vector_loop import (
-    LoopVectorizer,
-    partial_name,
-    scalar_statement,
-    vector_statement,
-)
+from passkit.transforms.vector_loop import LoopVectorizer, scalar_statement, vector_statement
 from passkit.transforms.vector_rows import rows_of_stage
 from passkit.transforms.vector_shape import (
     LoopShape,

@@ -1,0 +1,283 @@
+"""Demands on the middle, from fusion to the text of kernels: its size, its layers, its speed.
+
+Texts of kernels are compared with another version's by `corpus.py`, and random graphs by `fuzz.py`
+and `fuzz_templates.py`, which have commands of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from statistics import median
+
+import shows
+from shows import ROOT, Demand, Figure, plans, tests
+from tests import language, test_layers
+
+FOLDERS = (
+    "ast",
+    "ir",
+    "target",
+    "analysis",
+    "plan",
+    "space",
+    "splits",
+    "sharing",
+    "stitching",
+    "templating",
+    "selection",
+    "schedule",
+    "planner",
+    "lowering",
+    "transforms",
+    "dialects",
+    "checks",
+    "passes/fusion",
+)
+"""The folders of `passkit/` that are the middle."""
+MAX_LINES = 20_000
+OLD_FOLDERS = (
+    "plan",
+    "space",
+    "splits",
+    "sharing",
+    "stitching",
+    "templating",
+    "selection",
+    "lowering",
+)
+"""Folders that the design does not have."""
+ANALYSIS = (
+    "passkit.ast.choice",
+    "passkit.ast.index",
+    "passkit.ir.strides",
+    "passkit.lowering",
+    "passkit.space",
+    "passkit.stitching",
+)
+"""Modules and folders by which a module of `dialects/` would decide something, not spell it."""
+ATTENTION = """
+import sys, time
+sys.path[:0] = ["benchmarks", "."]
+import selections
+from passkit.program.planning import planned
+graph = dict(selections.workloads())["attention 64x94x32"]
+planned(graph, "CodeGen")
+seconds = []
+for extent in range(4):
+    again = dict(selections.workloads())["attention 64x94x32"]
+    start = time.process_time()
+    planned(again, "SharedMemPlan")
+    seconds.append(time.process_time() - start)
+print(min(seconds))
+"""
+LAYER_NORM = """
+import sys, time
+import numpy as np
+import passkit as pk
+x = pk.var("x", (4096, 768))
+y = pk.ops.layer_norm(x, pk.var("scale", (768,)), pk.var("shift", (768,)))
+inputs = [n.entries[0] for n in pk.Graph([y]).inputs]
+graph = pk.Graph([*pk.gradients(pk.ops.sum(y * y), inputs)])
+warm = pk.compile(pk.Graph([pk.ops.exp(pk.var("w", (64,)))]))
+warm(w=np.ones(64, np.float32))
+start = time.perf_counter()
+executable = pk.compile(graph)
+executable({n.name: np.ones(n.entries[0].shape, np.float32) for n in graph.inputs})
+print(time.perf_counter() - start)
+"""
+CONCAT = """
+import sys, time
+import numpy as np
+import passkit as pk
+count = int(sys.argv[1])
+inputs = [pk.var(f"x{k}", (3, 5)) for k in range(count)]
+graph = pk.Graph([pk.ops.concat(*inputs, axis=1) * 2.0])
+warm = pk.compile(pk.Graph([pk.ops.exp(pk.var("w", (64,)))]))
+warm(w=np.ones(64, np.float32))
+start = time.perf_counter()
+executable = pk.compile(graph)
+executable({n.name: np.ones((3, 5), np.float32) for n in graph.inputs})
+print(time.perf_counter() - start)
+"""
+FIFTY = """
+import sys, time
+import numpy as np
+which = sys.argv[1]
+def network(o, x, weights):
+    for scale, shift, matrix in weights:
+        mean = o.mean(x, axis=-1, keepdims=True)
+        d = x - mean
+        x = d / o.sqrt(o.mean(d * d, axis=-1, keepdims=True) + 1e-5) * scale + shift
+        x = o.tanh(o.matmul(x, matrix)) + x
+    return x
+rng = np.random.default_rng(0)
+x = rng.random((64, 128), np.float32)
+weights = [
+    (
+        rng.random((128,), np.float32),
+        rng.random((128,), np.float32),
+        rng.random((128, 128), np.float32) * 0.1,
+    )
+    for _ in range(4)
+]
+if which == "jax":
+    import jax
+    import jax.numpy as jnp
+    jax.jit(lambda v: jnp.exp(v))(x).block_until_ready()
+    start = time.perf_counter()
+    jax.jit(lambda v, w: network(jnp, v, w))(x, weights).block_until_ready()
+else:
+    import passkit as pk
+    pk.compile(pk.Graph([pk.ops.exp(pk.var("w", (64,)))]))(w=np.ones(64, np.float32))
+    start = time.perf_counter()
+    entry = pk.var("x", (64, 128))
+    shapes = [
+        tuple(pk.var(f"w{k}{j}", a.shape) for j, a in enumerate(w)) for k, w in enumerate(weights)
+    ]
+    graph = pk.Graph([network(pk.ops, entry, shapes)])
+    feeds = {f"w{k}{j}": a for k, w in enumerate(weights) for j, a in enumerate(w)}
+    pk.compile(graph)({"x": x, **feeds})
+print(time.perf_counter() - start)
+"""
+
+
+NEWCOMER = (
+    "tests/schedule/test_rules.py",
+    "tests/passes/test_new_strategy.py",
+    "tests/target/test_new_target.py",
+)
+"""Changes as a newcomer would make them."""
+
+
+def seconds(text: str, *arguments: str, python: str = sys.executable) -> float:
+    """Return the number that a program prints last, with an empty cache of kernels.
+
+    Raises: CalledProcessError if it fails.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "PASSKIT_CACHE_DIR": cache, "PYTHONPATH": str(ROOT)}
+        process = subprocess.run(
+            [python, "-c", text, *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+    return float(process.stdout.split()[-1])
+
+
+def lines() -> Figure:
+    """Count the lines of the middle's folders."""
+    counts = {
+        folder: sum(
+            len(path.read_text().splitlines()) for path in (ROOT / "passkit" / folder).rglob("*.py")
+        )
+        for folder in FOLDERS
+    }
+    total = sum(counts.values())
+    largest = ", ".join(
+        f"{folder} {n}" for folder, n in sorted(counts.items(), key=lambda x: -x[1])[:5]
+    )
+    return Figure(f"{total} lines; {largest}", total <= MAX_LINES, counts)
+
+
+def folders() -> Figure:
+    """Name folders that the design does not have, and modules with imports that it forbids."""
+    old = [folder for folder in OLD_FOLDERS if (ROOT / "passkit" / folder).exists()]
+    unfinished = len(test_layers.UNFINISHED)
+    text = f"{len(old)} old folders: {', '.join(old)}; {unfinished} modules import these"
+    return Figure(text, not old and not unfinished, old)
+
+
+def retired_words() -> Figure:
+    """Count words of the glossary's old column in all files of Python."""
+    words = [f for f in language.all_findings() if f.kind == "retired"]
+    return Figure(f"{len(words)} occurrences", not words, [str(f) for f in words])
+
+
+def deciding_dialects() -> Figure:
+    """Name the modules of `dialects/` that import analyses."""
+    modules = [
+        path.name
+        for path in sorted((ROOT / "passkit" / "dialects").glob("*.py"))
+        if any(f"from {name}" in path.read_text() for name in ANALYSIS)
+    ]
+    return Figure(f"{len(modules)}: {', '.join(modules)}", not modules, modules)
+
+
+def attention() -> Figure:
+    """Time the planning of attention up to SharedMemPlan, in CPU seconds."""
+    took = seconds(ATTENTION)
+    return Figure(f"{took * 1e3:.0f} ms", took <= 0.06, took)
+
+
+def layer_norm() -> Figure:
+    """Time the first call of the gradient of layer norm, with an empty cache."""
+    took = median(seconds(LAYER_NORM) for _ in range(3))
+    return Figure(f"{took:.2f} s", took <= 1.5, took)
+
+
+def concat() -> Figure:
+    """Time the first call of concatenations of 100, 200 and 400 inputs."""
+    took = {n: median(seconds(CONCAT, str(n)) for _ in range(3)) for n in (100, 200, 400)}
+    text = ", ".join(f"{n}: {s:.2f} s" for n, s in took.items())
+    is_linear = took[400] <= 2.2 * took[200] <= 2.2**2 * took[100]
+    return Figure(text, took[400] <= 5 and is_linear, took)
+
+
+def fifty() -> Figure:
+    """Time the first call of a network of about fifty operators beside `jax.jit`, alternating."""
+    own, other = [], []
+    for _ in range(3):
+        own.append(seconds(FIFTY, "passkit"))
+        other.append(seconds(FIFTY, "jax", python=shows.peers_python))
+    ratio = median(own) / median(other)
+    text = f"{ratio:.2f}: {median(own):.2f} s, jax.jit {median(other):.2f} s"
+    return Figure(text, ratio <= 2, [own, other])
+
+
+def of_plans(
+    measure: Callable[[], Figure], most: float, number: Callable[[Figure], float]
+) -> Callable[[], Figure]:
+    """Return a measurement of `shows.plans` with another limit."""
+
+    def measured() -> Figure:
+        figure = measure()
+        return Figure(figure.text, number(figure) <= most, figure.data)
+
+    return measured
+
+
+DEMANDS: tuple[Demand, ...] = (
+    Demand("folders and layers of the design, no import of old ones", folders),
+    Demand(
+        "no import cycle, layers keep their order: tests pass",
+        lambda: tests("tests/test_layers.py", "tests/test_floors.py"),
+    ),
+    Demand(f"the middle has <= {MAX_LINES} lines", lines),
+    Demand("no module of dialects/ decides anything", deciding_dialects),
+    Demand("words of the glossary's old column: 0", retired_words),
+    Demand("attention 64x94x32 is planned in <= 60 ms", attention),
+    Demand(
+        "30,000 operators through CodeGen <= 30 s",
+        of_plans(plans.large, 30, lambda f: max(row["cpu_seconds"] for row in f.data)),
+        slow=True,
+    ),
+    Demand(
+        "growth of time per operator <= 1.3 a decade",
+        of_plans(plans.growth, 1.3, lambda f: max(f.data.values())),
+        slow=True,
+    ),
+    Demand("gradient of layer norm 4096x768: first call <= 1.5 s", layer_norm),
+    Demand("concat of 400 inputs: first call <= 5 s, linear", concat),
+    Demand("first call of 50 operators <= 2x jax.jit's", fifty, slow=True),
+    Demand(
+        "a newcomer's schedule rule, fusion strategy and target: tests pass",
+        lambda: tests(*NEWCOMER),
+    ),
+)
