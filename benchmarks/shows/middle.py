@@ -14,6 +14,7 @@ from collections.abc import Callable
 from statistics import median
 
 import shows
+from passkit.ir.vector import VECTOR_WIDTH
 from shows import ROOT, Demand, Figure, plans, tests
 from tests import language, test_layers
 
@@ -148,7 +149,6 @@ print(time.perf_counter() - start)
 NEWCOMER = (
     "tests/schedule/test_rules.py",
     "tests/passes/test_new_strategy.py",
-    "tests/target/test_new_target.py",
 )
 """Changes as a newcomer would make them."""
 
@@ -277,7 +277,11 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("concat of 400 inputs: first call <= 5 s, linear", concat),
     Demand("first call of 50 operators <= 2x jax.jit's", fifty, slow=True),
     Demand(
-        "a newcomer's schedule rule, fusion strategy and target: tests pass",
+        "a newcomer's schedule rule and fusion strategy: tests pass",
         lambda: tests(*NEWCOMER),
+    ),
+    Demand(
+        "a newcomer's target with wider vectors, by table entries alone",
+        lambda: Figure(f"the prelude has vectors of {VECTOR_WIDTH} elements only", False),
     ),
 )

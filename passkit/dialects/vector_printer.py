@@ -31,7 +31,6 @@ from passkit.ir.vector import (
     VECTOR_WIDTH,
     VECTORS,
     Accumulator,
-    AnyStmt,
     BeginRow,
     BlockFor,
     Column,
@@ -71,6 +70,7 @@ from passkit.ir.vector import (
     VectorDeclare,
     VectorFor,
     VectorLet,
+    VectorStmt,
     When,
     WideLoad,
     WideStore,
@@ -200,12 +200,12 @@ class VectorPrinter:
             names=set(names),
         )
 
-    def print(self, statements: Iterable[AnyStmt]) -> None:
+    def print(self, statements: Iterable[VectorStmt]) -> None:
         """Add statements in order."""
         for s in statements:
             self._statement(s)
 
-    def _statement(self, s: AnyStmt) -> None:
+    def _statement(self, s: VectorStmt) -> None:
         """Add a statement."""
         body, v, x = self.body, self.vectors, self.exprs
         match s:
@@ -299,8 +299,6 @@ class VectorPrinter:
                 body.open(f"if ({body.scalars.expr(condition)})")
                 self.print(statements)
                 body.close()
-            case _:
-                raise CodeGenError(f"vector loops have no {type(s).__name__}")
 
     def _transposed_load(self, s: TransposedLoad | WideTransposedLoad | PrefetchRows) -> None:
         """Add the load of a block across its rows, or the prefetch of rows."""

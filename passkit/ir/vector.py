@@ -15,7 +15,7 @@ from enum import Enum
 from attrs import fields, frozen, has
 
 from passkit.ast.expr import Const, Expr, Var
-from passkit.ir.loop import LetStmt, Stmt
+from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.values.dtype import DType, bool_, int64
 from passkit.values.size import Extent
 
@@ -156,7 +156,7 @@ class VectorFor:
     var: Var
     start: Expr
     stop: Expr
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
     width: int
     is_unrolled: bool = False
     is_reversed: bool = False
@@ -171,7 +171,7 @@ class SerialFor:
     var: Var
     start: Expr
     stop: Expr
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
     is_reversed: bool = False
 
 
@@ -211,7 +211,7 @@ class RowsFor:
     group: RowGroup
     length: int
     is_even: bool
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
 
 
 @frozen
@@ -225,7 +225,7 @@ class BlockFor:
     start: Expr
     stop: Expr
     size: Expr
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
 
 
 def low(var: Var) -> Var:
@@ -242,7 +242,7 @@ def high(var: Var) -> Var:
 class Scope:
     """Statements whose variables are not visible behind them."""
 
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
 
 
 @frozen
@@ -250,7 +250,7 @@ class When:
     """Statements that run if a condition of numbers holds, in a scope of their own."""
 
     condition: Expr
-    body: tuple[AnyStmt, ...]
+    body: tuple[VectorStmt, ...]
 
 
 @frozen
@@ -569,8 +569,9 @@ class ScanVector:
 RowStatement = RowResults | BeginRow | EndRow | StoreRowResults | RowReciprocals | RowReciprocal
 """Statements about the rows of a tile."""
 
-AnyStmt = (
-    Stmt
+VectorStmt = (
+    LetStmt
+    | StoreStmt
     | VectorFor
     | SerialFor
     | RowsFor
@@ -611,7 +612,7 @@ DEFINITIONS = (LetStmt, VectorLet, LoadRowValues, RowValues)
 """Statements whose variable is defined, and not used, by them."""
 
 
-def used_names(body: Iterable[AnyStmt]) -> Iterator[str]:
+def used_names(body: Iterable[VectorStmt]) -> Iterator[str]:
     """Yield the names of the variables that statements use, those inside of others included."""
     for statement in body:
         for attribute in fields(type(statement)):

@@ -31,7 +31,6 @@ from passkit.ir.rewrite import combined, substitute
 from passkit.ir.strides import Stride
 from passkit.ir.vector import (
     VECTOR_WIDTH,
-    AnyStmt,
     BlockFor,
     PrefetchRows,
     PutRow,
@@ -40,6 +39,7 @@ from passkit.ir.vector import (
     TransposedRow,
     TransposedStore,
     VectorDeclare,
+    VectorStmt,
     WideTransposedLoad,
     high,
     low,
@@ -74,7 +74,7 @@ from passkit.values import dtype as dt
 
 def interchanged_loop(
     loops: LoopVectorizer, stage: Stage, lane: Loop, serial: Loop, shape: LoopShape
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return the vector loop with some iterations of ``serial`` inside it."""
     reductions = [s for s in stage.body if isinstance(s, Fold)]
     scans = [s for s in stage.body if isinstance(s, Running)]
@@ -82,12 +82,12 @@ def interchanged_loop(
     totals = {f.var for f in reductions} | {partial_variable(s) for s in scans}
     divisors = Divisors(loops.num_divisors)
     values = VectorValues(lane.var, vectors | totals, divisors, is_unrolled=shape.is_unrolled)
-    body: list[AnyStmt] = []
+    body: list[VectorStmt] = []
     for f in reductions:
         body.append(VectorDeclare(f.var, values.splat(f.identity)))
     for s in scans:
         body.append(VectorDeclare(partial_variable(s), values.value(memory_of(s))))
-    inner: list[AnyStmt] = []
+    inner: list[VectorStmt] = []
     for statement in stage.body:
         inner += interchanged_statement(statement, values, vectors)
     body.append(SerialFor(serial.var, low(serial.var), high(serial.var), tuple(inner)))
@@ -100,7 +100,7 @@ def interchanged_loop(
         total = values.splat(combined(f.combine, memory, f.var))
         body.append(wide_store(memory.buffer, memory.index, total, False, values))
     size = interchanged_rows(stage, serial, lambda f: bool(extreme_of(f)))
-    out: list[AnyStmt] = []
+    out: list[VectorStmt] = []
     if not isinstance(size, SizeOf):
         name = Var(f"{serial.var.name}_turns", dt.int64)
         out.append(LetStmt(name, size))
@@ -112,7 +112,7 @@ def interchanged_loop(
 
 def transposed_blocks(
     loops: LoopVectorizer, stage: Stage, lane: Loop, serial: Sequence[Loop], stride: StrideOf
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return the last of the serial loops and the vector loop, with blocks that are transposed.
 
     Returns: No statements where there are none.
@@ -136,7 +136,7 @@ def _narrow_blocks(
     serial: Loop,
     loads: Mapping[Load, Stride],
     stores: Sequence[Store],
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return the vector loop with blocks of iterations of ``serial`` inside it.
 
     The outer loop of both is the one over blocks, or the vector loop, as the stage says.
@@ -152,7 +152,7 @@ def _narrow_blocks(
     divisors = Divisors(loops.num_divisors)
     inner_names = inner_variables(serial, statements)
     values = VectorValues(lane.var, frozenset(vectors), divisors, inner=inner_names)
-    body: list[AnyStmt] = []
+    body: list[VectorStmt] = []
     if any(map(block.transposes, loads.values())):
         stride = VectorValues(lane.var, vector_variables(stage, lane.var), None).stride
         for x, distance in rows_ahead(stage, serial, stride).items():
@@ -163,7 +163,7 @@ def _narrow_blocks(
             TransposedLoad(rows[x].name, x.dtype, x.buffer, index, distance, block.count, is_dense)
         )
     body += [TransposedStore(s.buffer, s.value.dtype, block.count, None) for s in stores]
-    inner: list[AnyStmt] = [TransposedRow(row, row.name, block.place) for row in rows.values()]
+    inner: list[VectorStmt] = [TransposedRow(row, row.name, block.place) for row in rows.values()]
     for s in statements:
         if isinstance(s, Store) and s.buffer in written:
             inner.append(PutRow(s.buffer, block.place, values.splat(s.value)))
@@ -185,7 +185,7 @@ def _narrow_blocks(
     ]
     shape, aligned = LoopShape(VECTOR_WIDTH), first_streamed(streamed, lane)
 
-    def blocks(inside: Sequence[AnyStmt]) -> list[AnyStmt]:
+    def blocks(inside: Sequence[VectorStmt]) -> list[VectorStmt]:
         if block.length is not None:
             return list(inside)
         size = size_of(block.size)
@@ -205,12 +205,12 @@ def _wide_blocks(
     loads: Mapping[Load, Stride],
     block: Block,
     width: int,
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return loops over blocks of iterations and of points, in which whole rows are read."""
     first, end = low(lane.var), high(lane.var)
     place = (block.serial.var - block.first) * width + (lane.var - first)
     arrays: dict[Load, Expr] = {}
-    body: list[AnyStmt] = []
+    body: list[VectorStmt] = []
     for k, (x, stride) in enumerate(loads.items()):
         name = f"{x.buffer}_rows_{k}"
         index = block.index(substitute(x.index, {lane.var.name: first}))

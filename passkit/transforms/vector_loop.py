@@ -37,7 +37,6 @@ from passkit.ir.reciprocal import reciprocal
 from passkit.ir.rewrite import combined, substitute
 from passkit.ir.vector import (
     Accumulator,
-    AnyStmt,
     LoadRowValues,
     PrefetchStmt,
     PrepareReciprocal,
@@ -49,6 +48,7 @@ from passkit.ir.vector import (
     VectorAssign,
     VectorFor,
     VectorLet,
+    VectorStmt,
     WideStore,
 )
 from passkit.transforms.pack_rows import (
@@ -97,7 +97,7 @@ class LoopVectorizer:
 
     def beginning(
         self, f: Fold, stage: Stage, lane: Loop, shape: LoopShape, sums_in_blocks: bool = True
-    ) -> list[AnyStmt]:
+    ) -> list[VectorStmt]:
         """Return the beginning of a reduction: its accumulator, or identities in memory.
 
         With ``sums_in_blocks`` a long sum of float32 is one of blocks.
@@ -122,7 +122,7 @@ class LoopVectorizer:
 
     def scan_beginning(
         self, s: Running, stage: Stage, lane: Loop, shape: LoopShape
-    ) -> list[AnyStmt]:
+    ) -> list[VectorStmt]:
         """Return the beginning of a scan: along the loop, or of each point in memory."""
         if s.buffer is not None:
             assert s.index is not None
@@ -132,7 +132,7 @@ class LoopVectorizer:
         name = partial_name(s)
         return [Scan(name, s.var.dtype, s.exclusive, lane.down, s.identity, combine)]
 
-    def prepare(self, divisors: Divisors) -> list[AnyStmt]:
+    def prepare(self, divisors: Divisors) -> list[VectorStmt]:
         """Return the preparation of divisors, whose names are then taken."""
         self.num_divisors += len(divisors.names)
         return [_prepared(name, value) for value, name in divisors.names.items()]
@@ -140,7 +140,7 @@ class LoopVectorizer:
     def vector_for(
         self,
         lane: Loop,
-        body: tuple[AnyStmt, ...],
+        body: tuple[VectorStmt, ...],
         shape: LoopShape,
         aligned: tuple[str, Expr] | None,
     ) -> VectorFor:
@@ -163,14 +163,14 @@ class LoopVectorizer:
         lane: Loop,
         shape: LoopShape,
         groups: RowGroups | None = None,
-    ) -> list[AnyStmt]:
+    ) -> list[VectorStmt]:
         """Return a vector loop over statements, with what its points share in front of it."""
         row_values = () if groups is None else groups.values
         vectors = vector_variables(stage, lane.var) | {s.var for s in row_values}
         carried = {partial_variable(s) for s in stage.body if isinstance(s, Running) and s.buffer}
         divisors = Divisors(self.num_divisors)
         values = VectorValues(lane.var, vectors | carried, divisors, is_unrolled=shape.is_unrolled)
-        out: list[AnyStmt] = []
+        out: list[VectorStmt] = []
         inside: list[Statement] = []
         for s in statements:
             if isinstance(s, Let) and s in row_values:
@@ -189,7 +189,7 @@ class LoopVectorizer:
         columns = {load: column for row in rows for load, column in row.columns().items()}
         values = evolve(values, columns=columns, registers=self.registers, groups=groups)
         is_once = all(x.level is not Level.THREAD for x in stage.loops)
-        body: list[AnyStmt] = [row.statement() for row in rows]
+        body: list[VectorStmt] = [row.statement() for row in rows]
         for s in inside:
             if isinstance(s, Let) and s in row_values:
                 body.append(RowValues(s.var))
@@ -201,7 +201,7 @@ class LoopVectorizer:
         return [*out, evolve(loop, is_of_rows=groups is not None)]
 
 
-def scalar_statement(s: Statement) -> AnyStmt:
+def scalar_statement(s: Statement) -> VectorStmt:
     """Return a statement of a stage without a vector loop."""
     if isinstance(s, Let):
         return LetStmt(s.var, s.value)
@@ -209,7 +209,7 @@ def scalar_statement(s: Statement) -> AnyStmt:
     return StoreStmt(s.buffer, s.index, s.value)
 
 
-def vector_statement(s: Statement, values: VectorValues, is_once: bool) -> list[AnyStmt]:
+def vector_statement(s: Statement, values: VectorValues, is_once: bool) -> list[VectorStmt]:
     """Return a statement at all points of an iteration.
 
     ``is_once`` says that a row is traversed once, so that the number of a vector in an unrolled
@@ -247,7 +247,7 @@ def vector_statement(s: Statement, values: VectorValues, is_once: bool) -> list[
 
 def interchanged_statement(
     s: Statement, values: VectorValues, vectors: frozenset[Var]
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return a statement in a loop inside the vector loop, where partial results are variables.
 
     ``vectors`` are the variables that differ from point to point.

@@ -27,7 +27,6 @@ from passkit.ast.stage import (
 from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.vector import (
     Accumulator,
-    AnyStmt,
     BeginRow,
     EndRow,
     Finish,
@@ -42,6 +41,7 @@ from passkit.ir.vector import (
     StoreRowResults,
     VectorFor,
     VectorLet,
+    VectorStmt,
     used_names,
 )
 from passkit.transforms.pack_rows import (
@@ -57,14 +57,14 @@ from passkit.transforms.vector_shape import (
 )
 
 
-def rows_of_stage(loops: LoopVectorizer, stage: Stage) -> list[AnyStmt]:
+def rows_of_stage(loops: LoopVectorizer, stage: Stage) -> list[VectorStmt]:
     """Return the loop over the rows of a stage, with what is done for all of them together."""
     (loop,) = [x for x in stage.loops if x.level is Level.WARP]
     tile = RowTile(loop, loops.shared)
     return _row_loop(loops, stage, tile, pairs_of_rows(stage, tile))
 
 
-def rows_of_part(loops: LoopVectorizer, part: Part) -> list[AnyStmt] | None:
+def rows_of_part(loops: LoopVectorizer, part: Part) -> list[VectorStmt] | None:
     """Return the rows of a part in groups of whole vectors; None where they cannot be that."""
     loop = part.rows
     if loop is None or loop.limit is None or part.row_lets or len(part.stages) != 1:
@@ -86,12 +86,12 @@ def rows_of_part(loops: LoopVectorizer, part: Part) -> list[AnyStmt] | None:
 
 def _row_loop(
     loops: LoopVectorizer, stage: Stage, tile: RowTile, groups: RowGroups | None
-) -> list[AnyStmt]:
+) -> list[VectorStmt]:
     """Return the loop over the rows of a stage, in groups if there are any."""
     lane = next((x for x in stage.loops if x.level is Level.CTA), None)
-    front: list[AnyStmt] = []
-    behind: list[AnyStmt] = []
-    body: list[AnyStmt] = [LetStmt(s.var, s.value) for s in stage.before]
+    front: list[VectorStmt] = []
+    behind: list[VectorStmt] = []
+    body: list[VectorStmt] = [LetStmt(s.var, s.value) for s in stage.before]
     if lane is None:
         body += map(scalar_statement, stage.body)
     else:
@@ -121,17 +121,17 @@ def _row(
     lane: Loop,
     tile: RowTile,
     groups: RowGroups | None,
-    front: list[AnyStmt],
-    behind: list[AnyStmt],
-) -> list[AnyStmt]:
+    front: list[VectorStmt],
+    behind: list[VectorStmt],
+) -> list[VectorStmt]:
     """Return the statements of a row, or group of rows.
 
     What is done for all rows together is added to ``front``, what stands in front of their loop,
     and to ``behind``.
     """
     is_grouped, shape = groups is not None, loop_shape(stage, lane, loops.unrolls)
-    body: list[AnyStmt] = []
-    ends: list[AnyStmt] = []
+    body: list[VectorStmt] = []
+    ends: list[VectorStmt] = []
     results: list[Store] = []
     for s in stage.body:
         if isinstance(s, Running):
@@ -163,14 +163,14 @@ def _row(
 
 
 def _with_row_divisors(
-    statements: Sequence[AnyStmt],
+    statements: Sequence[VectorStmt],
     stage: Stage,
     tile: RowTile,
     is_grouped: bool,
-    front: list[AnyStmt],
-) -> list[AnyStmt]:
+    front: list[VectorStmt],
+) -> list[VectorStmt]:
     """Return statements in which divisors of rows are prepared for all rows in ``front``."""
-    out: list[AnyStmt] = []
+    out: list[VectorStmt] = []
     for s in statements:
         load = None
         if isinstance(s, PrepareReciprocal):
@@ -188,13 +188,13 @@ def _with_row_divisors(
     return out
 
 
-def without_unused(body: Sequence[AnyStmt], names: Iterable[str]) -> list[AnyStmt]:
+def without_unused(body: Sequence[VectorStmt], names: Iterable[str]) -> list[VectorStmt]:
     """Return the statements of a row without definitions of ``names`` that none of them uses.
 
     The loads of divisors that are prepared for all rows together are such.
     """
     unused = set(names) - set(used_names(body))
-    out: list[AnyStmt] = []
+    out: list[VectorStmt] = []
     for s in body:
         if isinstance(s, VectorFor):
             inner = tuple(

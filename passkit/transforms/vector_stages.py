@@ -22,12 +22,12 @@ from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.rewrite import combined
 from passkit.ir.vector import (
     VECTOR_WIDTH,
-    AnyStmt,
     Finish,
     Scope,
     SerialFor,
     VectorAssign,
     VectorDeclare,
+    VectorStmt,
     When,
 )
 from passkit.transforms.fuse_stages import FusedStages
@@ -50,14 +50,14 @@ from passkit.values import dtype as dt
 class StageVectorizer(LoopVectorizer):
     """Turns the stages of a kernel into statements, one stage after the other."""
 
-    def statements(self, stage: Stage) -> list[AnyStmt]:
+    def statements(self, stage: Stage) -> list[VectorStmt]:
         """Return the statements of a stage.
 
         Raises: CodeGenError for a store that does not step along the inner loop.
         """
         if any(x.level is Level.WARP for x in stage.loops):
             return rows_of_stage(self, stage)
-        out: list[AnyStmt] = [LetStmt(s.var, s.value) for s in stage.before]
+        out: list[VectorStmt] = [LetStmt(s.var, s.value) for s in stage.before]
         lane = next((x for x in stage.loops if x.level is Level.CTA), None)
         if lane is None:
             return [*out, *map(scalar_statement, stage.body)]
@@ -70,16 +70,16 @@ class StageVectorizer(LoopVectorizer):
                 return out
         return [*out, *self._loops(stage, lane)]
 
-    def fused(self, fused: FusedStages) -> list[AnyStmt]:
+    def fused(self, fused: FusedStages) -> list[VectorStmt]:
         """Return several stages as one vector loop."""
-        out: list[AnyStmt] = [LetStmt(s.var, s.value) for x in fused.stages for s in x.before]
+        out: list[VectorStmt] = [LetStmt(s.var, s.value) for x in fused.stages for s in x.before]
         vectors, divisors = fused.vectors(), Divisors(self.num_divisors)
         inner = frozenset(fused.inner_variables()) - vectors
         values = VectorValues(fused.lane.var, vectors, divisors, inner=inner)
-        body: list[AnyStmt] = []
+        body: list[VectorStmt] = []
         declared: set[Var] = set()
 
-        def assign(total: Var, value: Expr) -> AnyStmt:
+        def assign(total: Var, value: Expr) -> VectorStmt:
             if total in declared:
                 return VectorAssign(total, values.splat(value))
             declared.add(total)
@@ -89,7 +89,7 @@ class StageVectorizer(LoopVectorizer):
             for s in stage.body:
                 if isinstance(s, Fold):
                     body.append(assign(fused.totals[str(s.buffer)], s.identity))
-            statements: list[AnyStmt] = []
+            statements: list[VectorStmt] = []
             for s in fused.body_of(stage):
                 if isinstance(s, Fold):
                     total = fused.totals[str(s.buffer)]
@@ -106,7 +106,7 @@ class StageVectorizer(LoopVectorizer):
         loop = self.vector_for(fused.lane, tuple(body), LoopShape(VECTOR_WIDTH), None)
         return [*out, *self.prepare(divisors), loop]
 
-    def _piece(self, stage: Stage) -> list[AnyStmt]:
+    def _piece(self, stage: Stage) -> list[VectorStmt]:
         """Return one of the loops that a stage was partitioned into.
 
         What its points share has a scope of its own. What that loads is only there if the loop has
@@ -121,12 +121,12 @@ class StageVectorizer(LoopVectorizer):
             return [When(has_points, statements)]
         return [Scope(statements)] if shared else list(statements)
 
-    def _loops(self, stage: Stage, lane: Loop) -> list[AnyStmt]:
+    def _loops(self, stage: Stage, lane: Loop) -> list[VectorStmt]:
         """Return the loops of a stage, with the beginnings and results of its reductions."""
         shape = loop_shape(stage, lane, self.unrolls)
         reductions = [s for s in stage.body if isinstance(s, Fold)]
         serial = [x for x in stage.loops if x.level is Level.THREAD]
-        out: list[AnyStmt] = []
+        out: list[VectorStmt] = []
         for f in reductions:
             out += self.beginning(f, stage, lane, shape)
         for s in stage.body:

@@ -307,6 +307,16 @@ def test_what_a_dialect_lacks() -> None:
     assert dialect_of(PLAIN) is PLAIN
 
 
+def test_vector_loops_have_no_reads() -> None:
+    """An element of an array by its axes has become a load before a loop is printed."""
+    lane = ast.Var("i", dt.int64)
+    loop = Loop(lane, ast.const(0, dt.int64), ast.const(32, dt.int64), Level.CTA)
+    store = Store("f64_out", lane, ast.Read(0, (lane,), dt.float64))
+    phase = whole(program([]).phases[0].tile, Stage("s", (loop,), (store,)))
+    with pytest.raises(CodeGenError, match="vector loops have no Read"):
+        print_kernel(evolve(program([]), phases=(phase,)), "f", CXX)
+
+
 def test_registers_are_for_vectors() -> None:
     """A row in registers needs a dialect with vectors."""
     simple = program([])

@@ -119,5 +119,5 @@ def test_long_columns_ask_for_the_next_rows() -> None:
     sums, extremes = texts
 
     assert "% n0 * 1024" in sums and "_low += 4)" in sums
-    assert "const auto i1_turns = n1 % 1024 ? 8 : 4;" in extremes
+    assert "const int64_t i1_turns = n1 % 1024 != 0 ? 8 : 4;" in extremes
     assert "i1_low += i1_turns)" in extremes and "maximum(load(" in extremes
