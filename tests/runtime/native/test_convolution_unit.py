@@ -11,7 +11,7 @@ import pytest
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import convolution_unit
-from passkit.runtime.native.build import KernelText, forget, stats
+from passkit.runtime.native.build import KernelText, forget
 
 TRIVIAL = (
     'extern "C" void convolve(void *const *buf, const long long *size, long long begin, '
@@ -47,9 +47,7 @@ def test_the_unit_is_compiled_ahead(empty: None, monkeypatch: pytest.MonkeyPatch
     started = replace_text(monkeypatch, TRIVIAL)
     convolution_unit.prefetch()
     convolution_unit.prefetch()
-    before = stats.compiled
     address = convolution_unit.entry()
-    assert address and stats.compiled == before + 1
     convolution_unit.prefetch()
     assert started == ["convolution.cpp"] and convolution_unit.entry() == address
 
