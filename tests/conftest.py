@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 from passkit.passes import context
-from passkit.runtime.native import build
 from tests import raised, workers
 from tests.libraries import quickly
 from tests.workers import WORKER, Board
@@ -195,12 +194,8 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
 
 @pytest.fixture
 def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Set an empty cache folder for one test, and yield its path.
-
-    Afterwards no kernel of the folder is loaded: the next test takes those of the usual one.
-    """
+    """Set an empty cache folder for one test, and yield its path."""
     folder = tmp_path / "cache"
     folder.mkdir(mode=0o700)
     monkeypatch.setenv("PASSKIT_CACHE_DIR", str(folder))
     yield folder
-    build.forget()
