@@ -408,8 +408,8 @@ class Executable:
         Raises: PassError if a pass of the executable is not registered; ArgumentError if ``folder``
         is no path; GraphError if the graph has a parameter that JSON cannot hold, and DTypeError if
         that is an array of a dtype that passkit does not have; FeedError if the state cannot be
-        written; CacheError if others may write to its kernels; OSError if another file cannot be
-        written.
+        written; CacheError if others may write to its kernels; CompilerError if machine code is
+        gone from the cache and cannot be compiled again; OSError if another file cannot be written.
         """
         from passkit.program.saved import save
 

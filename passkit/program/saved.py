@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,13 @@ from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.native import convolution_unit
-from passkit.runtime.native.build import kernel_digest, library_of, reading_from
+from passkit.runtime.native.build import (
+    KernelText,
+    compile_into,
+    kernel_digest,
+    library_of,
+    reading_from,
+)
 from passkit.runtime.native.cache import KernelCache, trusted_folder
 from passkit.runtime.program import LibraryCall
 from passkit.runtime.state import State
@@ -160,8 +166,8 @@ def save(executable: Executable, folder: str | Path) -> None:
     Raises: PassError if a pass of the executable is not registered, so that no file can name it;
     ArgumentError if ``folder`` is no path; GraphError if the graph has a parameter that JSON cannot
     hold, DTypeError for one of a dtype that passkit does not have; FeedError if the state cannot be
-    written; CacheError if others may write to its kernels; OSError if another file cannot be
-    written.
+    written; CacheError if others may write to its kernels; CompilerError if machine code is gone
+    from the cache and cannot be compiled again; OSError if another file cannot be written.
     """
     folder = arguments.path("Executable.save: folder", folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -170,16 +176,31 @@ def save(executable: Executable, folder: str | Path) -> None:
     executable.state.save(folder / "state.npz")
     if executable.target.dialect != "cxx":  # a device's kernels are built where it is loaded
         return
-    keys = [kernel_digest(kernel_text(k), FLAGS) for k in executable.kernels]
+    target = KernelCache(trusted_folder(folder / "cache"))
+    _save_kernels(target, list(map(kernel_text, executable.kernels)), FLAGS)
     library_calls = [s for s in executable.steps if isinstance(s, LibraryCall)]
     if any(call.table_entry[0] in ("convolution", "window_products") for call in library_calls):
-        keys.append(convolution_unit.digest())
-    target = KernelCache(trusted_folder(folder / "cache"))
-    for key in keys:
+        _save_kernels(target, [convolution_unit.unit_kernel()], convolution_unit.FLAGS)
+
+
+def _save_kernels(
+    target: KernelCache, kernels: Sequence[KernelText], flags: tuple[str, ...]
+) -> None:
+    """Write the machine code of those of some kernels that are loaded into a cache.
+
+    It is compiled again where the cache that it was loaded from is gone.
+
+    Raises: CompilerError if that is not possible; CacheError if others may write to a cache.
+    """
+    loaded: list[KernelText] = []
+    for kernel in kernels:
+        key = kernel_digest(kernel, flags)
         library = library_of(key)
         if library is not None:
             # Entries stand beside the libraries, in the cache that this process loaded them from.
             KernelCache(Path(library).parents[1]).copy_to(target, [key])
+            loaded.append(kernel)
+    compile_into(target, loaded, flags)
 
 
 def load(folder: str | Path) -> Executable:

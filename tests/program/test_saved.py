@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,8 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.errors import CacheError, ModelError
+from passkit.errors import CacheError, CompilerError, ModelError
+from passkit.runtime.native import build
 from tests import measurements
 from tests.command import passkit
 from tests.kernel_cache import (
@@ -108,6 +110,30 @@ def test_loading_needs_no_compiler(tmp_path: Path) -> None:
 
     assert output.stdout.split() == ["0", "cpu", expected.tobytes().hex()], output.stderr
     assert number_of_kernels(tmp_path / "cache") == 1, "the launcher"
+
+
+@pytest.mark.parametrize("has_compiler", [True, False])
+def test_kernels_that_are_gone_from_the_cache_are_saved(
+    tmp_path: Path, fresh_cache: Path, monkeypatch: pytest.MonkeyPatch, has_compiler: bool
+) -> None:
+    """They are compiled again into the folder; without a compiler that is an error."""
+    forget_loaded_kernels()
+    exe = pk.compile(pk.parse("x: f32[n]; return tan(mul(x, 3))"))
+    shutil.rmtree(fresh_cache)
+    fresh_cache.mkdir(mode=0o700)
+    if not has_compiler:
+        monkeypatch.setenv("PASSKIT_CXX", "/nonexistent")
+        with pytest.raises(CompilerError, match=rf"kernel {exe.kernels[0].name} is not in the .*"):
+            exe.save(tmp_path / "exe")
+        return
+    exe.save(tmp_path / "exe")
+
+    assert number_of_kernels(tmp_path / "exe" / "cache") == 1
+    forget_loaded_kernels()
+    compiled = build.stats.compiled
+    x = np.ones(3, np.float32)
+    np.testing.assert_array_equal(pk.load(tmp_path / "exe")(x=x)[0], exe(x=x)[0])
+    assert build.stats.compiled == compiled
 
 
 PLANTED = """

@@ -121,6 +121,29 @@ def build(
         return {key: addresses[digest] for key, digest in digests.items()}
 
 
+def compile_into(
+    cache: KernelCache, kernels: Iterable[KernelText], flags: tuple[str, ...] = ()
+) -> None:
+    """Compile those of some kernels that a cache lacks, and add them to it.
+
+    Args:
+        cache: the cache.
+        kernels: the kernels; they may be loaded, from a cache that is gone.
+        flags: compiler flags in addition to `kernel_flags`.
+
+    Raises:
+        CompilerError: The compiler fails on a kernel, or is needed and there is none, its files
+            cannot be written, or what it compiled cannot be loaded or lacks its function.
+        CacheError: Others can write to the cache folder.
+        SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
+    """
+    texts = {kernel_digest(kernel, flags): kernel for kernel in kernels}
+    with _lock:
+        missing = {d: k for d, k in texts.items() if cache.find(d, None) is None}
+        if missing:
+            _compile(missing, cache, find_compiler(), flags)
+
+
 def forget() -> None:
     """Forget loaded kernels, so that `build` looks them up in the cache as in a new process.
 

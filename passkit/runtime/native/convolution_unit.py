@@ -74,7 +74,7 @@ SUM_BLOCK = 2048
 
 
 @cache
-def _text() -> KernelText:
+def unit_kernel() -> KernelText:
     """Return the sources of the unit, with the constants that they share with this package.
 
     They are read once. Raises: OSError where a file of the package is missing.
@@ -101,7 +101,7 @@ def constants_text() -> str:
 @cache
 def digest() -> str:
     """Return the key of the unit in the kernel cache."""
-    return kernel_digest(_text(), FLAGS)
+    return kernel_digest(unit_kernel(), FLAGS)
 
 
 _lock = RLock()
@@ -139,7 +139,7 @@ def prefetch() -> None:
         with suppress(CompilerError, OSError):
             folder = work_folder(cache.name)
             source = Path(folder.name, "convolution.cpp")
-            _pending.append((folder, start_unit([_text()], compiler, FLAGS, source)))
+            _pending.append((folder, start_unit([unit_kernel()], compiler, FLAGS, source)))
 
 
 def entry() -> int:
@@ -158,7 +158,7 @@ def entry() -> int:
                 symbols = {digest(): SYMBOL}
                 open_cache().keep(library, symbols, compilation.compiler.fingerprint)
                 stats.compiled, stats.processes = stats.compiled + 1, stats.processes + 1
-    return build([_text()], FLAGS)[SYMBOL]
+    return build([unit_kernel()], FLAGS)[SYMBOL]
 
 
 def run_unit(
