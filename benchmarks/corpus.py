@@ -2,7 +2,7 @@
 
     python benchmarks/corpus.py record DIR [--only gelu] [--jobs 2] [--tree CHECKOUT]
     python benchmarks/corpus.py print DIR [--tree CHECKOUT]
-    python benchmarks/corpus.py compare DIR [--same-code] [--tree CHECKOUT]
+    python benchmarks/corpus.py compare DIR [--same-code] [--targets cpu,cuda] [--tree CHECKOUT]
 
 `record` builds the graphs (`corpus_graphs`), writes each as JSON to ``DIR/graphs``, and what they
 become for each target to ``DIR/TARGET.json``: of each kernel its key, plan, text, shared bytes and

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 MIN_ROW = 16
 """The fewest elements behind an axis from which on a roll along it is a `rotate`.
 
-These are two vectors of float32 of the widest CPUs: rows of fewer elements are not worth a
-remainder each."""
+These are a vector of the kernels of CPUs: rows of fewer elements are not worth a remainder each."""
 
 
 # rotate: one axis of a known extent.

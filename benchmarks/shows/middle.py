@@ -18,28 +18,6 @@ from passkit.ir.vector import VECTOR_WIDTH
 from shows import ROOT, Demand, Figure, plans, tests
 from tests import language, test_layers
 
-FOLDERS = (
-    "ast",
-    "ir",
-    "target",
-    "analysis",
-    "plan",
-    "space",
-    "splits",
-    "sharing",
-    "stitching",
-    "templating",
-    "selection",
-    "schedule",
-    "planner",
-    "lowering",
-    "transforms",
-    "dialects",
-    "checks",
-    "passes/fusion",
-)
-"""The folders of `passkit/` that are the middle."""
-MAX_LINES = 20_000
 OLD_FOLDERS = (
     "plan",
     "space",
@@ -51,6 +29,21 @@ OLD_FOLDERS = (
     "lowering",
 )
 """Folders that the design does not have."""
+FOLDERS = (
+    *OLD_FOLDERS,
+    "ast",
+    "ir",
+    "target",
+    "analysis",
+    "schedule",
+    "planner",
+    "transforms",
+    "dialects",
+    "checks",
+    "passes/fusion",
+)
+"""The folders of `passkit/` that are the middle."""
+MAX_LINES = 20_000
 ANALYSIS = (
     "passkit.ast.choice",
     "passkit.ast.index",

@@ -151,7 +151,7 @@ class PasskitBackend:
         keyed = dict(own)
         freezing = own.pop("freezing", False)
         if not isinstance(freezing, bool):
-            raise SettingError(f"backend passkit: freezing is {freezing!r}; it is True or False")
+            raise SettingError(f"backend passkit: freezing must be True or False, got {freezing!r}")
 
         def compile_graph(module: GraphModule, example_inputs: Sequence[Any]) -> OutputCode:
             return compile_functional(module, fallback, own)

@@ -57,7 +57,7 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
         if target.limits.shared:
             waiting = target.slowdown(registers_of(group.graph), 0)
             return waiting * max(work, _from_memory(group, target))
-    elif _is_plain(group, plan.stitching):
+    elif _is_plain(group, plan.stitching, target):
         return _stitched_seconds(group, plan, target)
     else:
         return _joined_seconds(group, plan, plan.stitching, target)
@@ -139,9 +139,9 @@ def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Ta
     )
 
 
-def _is_plain(group: Group, stitching: Stitching) -> bool:
-    """Whether parts have no products, and read as they write."""
-    return all(p.schedule is not None for p in stitching.parts) and are_orderly(group.ops)
+def _is_plain(group: Group, stitching: Stitching, target: Target) -> bool:
+    """Return whether parts have no products, and read in the order in which they write."""
+    return all(p.schedule is not None for p in stitching.parts) and are_orderly(group.ops, target)
 
 
 def _folds(group: Group, part: PartPlan) -> bool:

@@ -1,4 +1,7 @@
-"""Orderly reads: what a loop finds side by side in memory, so that lanes load it at once."""
+"""Orderly reads: operators that read their inputs in the order in which they write.
+
+The cost model knows little of the seconds of other reads in a part of a larger kernel.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +12,21 @@ from passkit.ast.index import Known, ravel
 from passkit.ast.walk import walk
 from passkit.graph.node import Node, known_shape
 from passkit.space.reads import reads_of
+from passkit.target import Target
 from passkit.values import dtype as dt
 
-LONG_ROW = 256
-"""The fewest bytes of consecutive elements for which their order among rows does not matter.
 
-These are four cache lines: a row costs one line that no prefetcher expected, and streams then."""
+def are_orderly(nodes: Iterable[Node], target: Target) -> bool:
+    """Return whether operators read in the order in which they write.
 
-
-def are_orderly(nodes: Iterable[Node]) -> bool:
-    """Whether all read in the order in which they write: none turns values round or gathers them.
-
-    The seconds of such reads in a part of a larger kernel are little known.
+    None transposes values, gathers them, or steps over some. The order of rows does not matter if
+    these are as long as ``long_row_nbytes`` of the target.
     """
-    return all(map(_is_orderly, nodes))
+    return all(_is_orderly(n, target.fusion.long_row_nbytes) for n in nodes)
 
 
-def _is_orderly(node: Node) -> bool:
+def _is_orderly(node: Node, long_row_nbytes: int) -> bool:
+    """Return whether an operator reads in order, or rows of so many bytes in any order."""
     assert node.op is not None
     if not node.op.has_attr("FElement"):
         return True
@@ -36,18 +37,18 @@ def _is_orderly(node: Node) -> bool:
         place = ravel(at, known_shape(node.inputs[k]), extents)
         if any(isinstance(x, Read) for atom, _ in place.terms for x in walk(atom)):
             return False
-        found = dict(place.terms)
-        steps = [c for v in index if isinstance(c := found.get(v, 0), int) and c]
-        if shape and shape[-1] != 1 and found.get(index[-1], 1) != 1:
+        coefficients = dict(place.terms)
+        steps = [c for v in index if isinstance(c := coefficients.get(v, 0), int) and c]
+        if shape and shape[-1] != 1 and coefficients.get(index[-1], 1) != 1:
             return False
-        if steps != sorted(steps, reverse=True) and not _has_long_rows(node):
+        if steps != sorted(steps, reverse=True) and _row_nbytes(node) < long_row_nbytes:
             return False
     return True
 
 
-def _has_long_rows(node: Node) -> bool:
-    """Return whether the innermost axis of a node's output has at least `LONG_ROW` bytes."""
+def _row_nbytes(node: Node) -> int:
+    """Return the bytes of an output along its innermost axis, 0 for an unknown extent or dtype."""
     shape, dtype = known_shape(node.entries[0]), node.entries[0].dtype
     if not shape or not isinstance(shape[-1], int) or dtype is None:
-        return False
-    return shape[-1] * dtype.nbytes >= LONG_ROW
+        return 0
+    return shape[-1] * dtype.nbytes

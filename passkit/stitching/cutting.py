@@ -231,6 +231,6 @@ def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[No
 
 
 def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
-    """What of each part others read, or the caller."""
-    wanted = {e for p in pieces for e in live_ins(graph, p.nodes)} | set(graph.outputs)
-    return [[e for n in p.nodes if n in p.owns for e in n.entries if e in wanted] for p in pieces]
+    """Return the values of each part that other parts read, or that are results of the graph."""
+    read = {e for p in pieces for e in live_ins(graph, p.nodes)} | set(graph.outputs)
+    return [[e for n in p.nodes if n in p.owns for e in n.entries if e in read] for p in pieces]

@@ -37,6 +37,8 @@ class FusionHeuristics:
         min_product_share: share of its groups' seconds that a pattern with products gains at least.
         min_gather_share: the same where values are read at other points, as what their indices cost
             is little known.
+        long_row_nbytes: bytes of a row from which on rows may be read in any order: of its four
+            cache lines the first comes unexpected, and the others stream.
         grown_loss_share: share of its groups' seconds that a pattern loses at most that others are
             grown from: what is next may save it.
         pattern_ops: operators of a pattern at most.
@@ -83,6 +85,7 @@ class FusionHeuristics:
     sure_gain: float = 2e-8
     min_product_share: float = 0.15
     min_gather_share: float = 0.4
+    long_row_nbytes: int = 256
     grown_loss_share: float = 0.4
     pattern_ops: int = 96
     pattern_groups: int = 8

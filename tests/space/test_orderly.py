@@ -9,6 +9,7 @@ import pytest
 import passkit as pk
 from passkit.graph.node import Entry
 from passkit.space.orderly import are_orderly
+from passkit.target import cpu
 
 o = pk.ops
 
@@ -42,4 +43,4 @@ def test_orderly(apply: Callable[[Entry], Entry], is_orderly: bool) -> None:
     graph = pk.ApplyPasses(pk.Graph([apply(pk.var("x", (6, 4)))]), "Complete")
     nodes = [n for n in graph.nodes if not n.is_variable]
 
-    assert are_orderly(nodes) is is_orderly
+    assert are_orderly(nodes, cpu()) is is_orderly

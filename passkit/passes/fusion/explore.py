@@ -201,8 +201,9 @@ class Explorer:
 
     def _least_gain(self, members: Members, group: Group, apart: float, has_product: bool) -> float:
         """Return the seconds that a group must gain over its clusters, which take ``apart``."""
-        plan, limits = outline_group(group, self.scorer.target), self.scorer.target.fusion
-        if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops):
+        target = self.scorer.target
+        plan, limits = outline_group(group, target), target.fusion
+        if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops, target):
             share = limits.min_product_share if has_product else limits.min_gather_share
             return max(limits.min_gain, share * apart)
         if plan.stitching is not None or plan.seconds <= self._work(members):

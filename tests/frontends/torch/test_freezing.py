@@ -205,5 +205,5 @@ def test_records_have_the_frozen_program() -> None:
 
 def test_the_option_is_a_truth_value() -> None:
     """Another value is refused."""
-    with pytest.raises(BackendCompilerFailed, match=r"freezing is 'yes'; it is True or False"):
+    with pytest.raises(BackendCompilerFailed, match=r"freezing must be True or False, got 'yes'"):
         frozen(lambda x: x + 1, freezing="yes")(torch.ones(3))
