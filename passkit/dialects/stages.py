@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
 from passkit.ast.stage import Dot, Fold, Level, Part, Stage
-from passkit.dialects.base import Vectors
 from passkit.dialects.body import Body
 from passkit.dialects.dots import print_dot
 from passkit.dialects.folded_lanes import folds_inside, print_folded
 from passkit.dialects.inner_loop import InnerLoop
 from passkit.dialects.vector_printer import VectorPrinter
+from passkit.errors import CodeGenError
+from passkit.ir.vector import VectorStmt
 from passkit.transforms.fuse_stages import fused_stages
 from passkit.transforms.vector_rows import rows_of_part
 from passkit.transforms.vector_stages import StageVectorizer
 
 
 def print_stage(stage: Stage | Dot, body: Body) -> None:
-    """Add a stage to the body of its kernel."""
+    """Add a stage to the body of its kernel.
+
+    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers.
+    """
     if stage.waits:
         body.wait()
     if isinstance(stage, Dot):
         print_dot(stage, body)
         return
     if body.dialect.vectors is not None:
-        _print_vector_form(stage, body)
+        body.scalars.positions.update(x.var.name for x in stage.loops)
+        _print_vectors(body, lambda loops: loops.statements(stage))
         return
     body.scalars.positions.update(x.var.name for x in stage.loops)
     rows = [x for x in stage.loops if x.level is Level.WARP]
@@ -39,56 +44,57 @@ def print_stage(stage: Stage | Dot, body: Body) -> None:
     body.by_row = by_row
 
 
-def _print_vector_form(stage: Stage, body: Body) -> None:
-    """Print a stage by its statements in vector form."""
-    vectors = body.dialect.vectors
-    assert vectors is not None
-    body.scalars.positions.update(x.var.name for x in stage.loops)
-    vectorizer = _vectorizer(body, vectors)
-    VectorPrinter(body).print(vectorizer.statements(stage))
-    body.num_divisors = vectorizer.num_divisors
-
-
 def print_fused(part: Part, parts: Sequence[Part], body: Body) -> bool:
     """Print the stages of a part as one vector loop; return False where they cannot be that.
 
     ``parts`` are all parts of its tile.
+
+    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers.
     """
-    vectors = body.dialect.vectors
-    if vectors is None or body.aliased:
+    if body.dialect.vectors is None:
         return False
     fused = fused_stages(part, parts, {b: body.dtypes[b] for b in body.scalars.scratch})
-    if fused is None:
-        return False
-    vectorizer = _vectorizer(body, vectors)
-    VectorPrinter(body).print(vectorizer.fused(fused))
-    body.num_divisors = vectorizer.num_divisors
-    return True
+    return fused is not None and _print_vectors(body, lambda loops: loops.fused(fused))
 
 
 def print_row_groups(part: Part, body: Body) -> bool:
-    """Print the rows of a part in groups; return False where they cannot be taken so."""
+    """Print the rows of a part in groups; return False where they cannot be taken so.
+
+    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers.
+    """
+    if body.dialect.vectors is None:
+        return False
+    return _print_vectors(body, lambda loops: rows_of_part(loops, part))
+
+
+def _print_vectors(
+    body: Body, form: Callable[[StageVectorizer], Sequence[VectorStmt] | None]
+) -> bool:
+    """Print statements in vector form; return False where ``form`` returns None for them.
+
+    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers, whose loads would
+    have to stay with the points that store there.
+    """
     vectors = body.dialect.vectors
-    if vectors is None:
-        return False
-    vectorizer = _vectorizer(body, vectors)
-    statements = rows_of_part(vectorizer, part)
-    if statements is None:
-        return False
-    VectorPrinter(body).print(statements)
-    body.num_divisors = vectorizer.num_divisors
-    return True
-
-
-def _vectorizer(body: Body, vectors: Vectors) -> StageVectorizer:
-    """Return what makes vector loops of a kernel's stages."""
-    return StageVectorizer(
+    assert vectors is not None
+    if body.aliased:
+        raise CodeGenError(
+            f"dialect {body.dialect.name} has both vectors and a spelling of aliased buffers, "
+            f"{body.dialect.aliased!r}; leave out one of the two"
+        )
+    loops = StageVectorizer(
         body.num_divisors,
         bool(vectors.fixed),
         bool(vectors.columns),
         body.scalars.registers,
         body.scalars.scratch,
     )
+    statements = form(loops)
+    if statements is None:
+        return False
+    VectorPrinter(body).print(statements)
+    body.num_divisors = loops.num_divisors
+    return True
 
 
 def _print_body(stage: Stage, body: Body) -> None:

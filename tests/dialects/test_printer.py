@@ -336,6 +336,13 @@ def test_stores_step_along_the_lanes() -> None:
         print_kernel(bad, "f", CXX)
 
 
+def test_aliased_buffers_have_no_vectors() -> None:
+    """A dialect says of buffers that share memory only where it has no vectors."""
+    dialect = evolve(CXX, name="cxx_restrict", aliased="{const}{type} *{name}")
+    with pytest.raises(CodeGenError, match="dialect cxx_restrict has both vectors and a spelling"):
+        print_kernel(program([]), "f", dialect, frozenset(["f64_out"]))
+
+
 def test_folds_may_divide() -> None:
     """What joins the lanes divides as it is written: a reciprocal is prepared for loops only."""
     a, b = ast.left(dt.float64), ast.right(dt.float64)
