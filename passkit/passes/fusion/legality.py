@@ -57,7 +57,7 @@ class Legality:
 
         Args:
             quotient: the clusters.
-            numbers: the numbers of some, as they are after merges.
+            numbers: the numbers that some of these have after all merges so far.
             level: how much is tested.
             in_phases: whether a kernel of several phases is enough for the level FULL.
         """
@@ -148,10 +148,10 @@ class Legality:
         return self.hints({self.names[n] for n in (*nodes, *home.members)}) is None
 
     def inputs(self, reads: Collection[Entry]) -> Diagnostic | None:
-        """Return whether a kernel reads too many values; literals, which are in its text, are none.
+        """Return a diagnostic if a kernel would have more input buffers than the target allows.
 
-        Nor are arrays without elements, which give a graph extents. Of scalars, which need no
-        address of an element, ``scalars_per_input`` of the target count as one.
+        Literals are no buffers, nor are arrays without elements, which only give a graph extents.
+        Scalars need no address of an element: ``scalars_per_input`` of the target count as one.
         """
         most = self.target.max_buffers
         if len(reads) <= most:
@@ -164,10 +164,10 @@ class Legality:
         return Diagnostic("limit.buffers", {"limit": most})
 
     def operators(self, *parts: Collection[Node]) -> Diagnostic | None:
-        """Return whether nodes are too many for a group.
+        """Return a diagnostic if nodes are too many for a group.
 
-        More than ``max_ops`` may be one group if their number, with each expensive one counted as
-        ``function_ops``, is at most ``light_ops`` times as large.
+        More than ``max_ops`` nodes may be one group if their number is at most ``light_ops`` times
+        ``max_ops``, where each expensive operator counts as ``function_ops``.
         """
         most, light = self.target.max_ops, self.target.light_ops
         count = sum(map(len, parts))
