@@ -71,7 +71,7 @@ def _check_binds(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diag
 
 
 def _check_order(reduced: AxisGroup, nest: LoopNest) -> Diagnostic | None:
-    """Return whether the parts of rows in columns stand in another order, as a diagnostic."""
+    """Return a diagnostic if the parts of rows in columns stand in another order."""
     order = (Bind.SERIAL, Bind.UNROLL, Bind.THREAD_Y)
     ranks = [order.index(p.bind) for p in reduced.parts]
     if not ranks or ranks[0] != 0 or ranks != sorted(ranks):
@@ -200,7 +200,7 @@ def _check_steps(tile: BlockTile, nest: LoopNest, width: int, target: Target) ->
 
 
 def _check_memory(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagnostic | None:
-    """Return whether a block or thread holds or repeats too much, as a diagnostic."""
+    """Return a diagnostic if a block or thread would hold or repeat too much."""
     group = schedule.reduced or schedule.kept
     held = held_registers(schedule, nest)
     limit = target.limits.thread_registers - target.rules.base_registers
@@ -216,7 +216,7 @@ def _check_memory(schedule: NestSchedule, nest: LoopNest, target: Target) -> Dia
 
 
 def _check_launch(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diagnostic | None:
-    """Return whether a multiprocessor has no room for its blocks, as a diagnostic."""
+    """Return a diagnostic if a multiprocessor has no room for its blocks."""
     blocks, threads = schedule.launch.blocks, schedule.launch.threads
     limits = target.limits
     most = min(limits.blocks, limits.threads // threads)

@@ -90,9 +90,9 @@ class Layout:
         return [(node.inputs[k], i) for k, i in found_at.at]
 
     def role_at(self, entry: Entry, index: Index) -> Role:
-        """Whether this read meets the value at the current point, or row, or elsewhere.
+        """Return whether an access reads a value at the current point, in the row, or elsewhere.
 
-        What a reduction leaves is a row even where every row has one point.
+        The result of a reduction is a value of the row even where every row has one point.
         """
         shape = known_shape(entry)
         total = numel(shape)

@@ -208,7 +208,7 @@ class _Reader:
 
 
 def check(template: Template, nests: Sequence[Nest], others: Collection[str] = ()) -> None:
-    """Whether a template fits a group of these nests; ``others`` are its values without loops.
+    """Check that a template fits a group of these nests; ``others`` are its values without loops.
 
     Raises: ScheduleError with the value, the loop, what is wrong there, and what is possible.
     """

@@ -119,7 +119,7 @@ class _Basic:
         return check_crossing_reads(self.graph, merged, cluster, other)
 
     def _check_reads(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
-        """Return whether a cluster that computes ``node`` would read too many values."""
+        """Return a diagnostic if a cluster that computes ``node`` would read too many values."""
         most = self.context.target.max_buffers
         if len(self._reads_with(cluster, node)) > most:
             return Diagnostic("limit.buffers", {"limit": most})

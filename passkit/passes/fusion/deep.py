@@ -262,7 +262,7 @@ class _Deep:
         return fusion_plan
 
     def _decide(self, producer: Node, consumer: Node) -> Diagnostic:
-        """Return whether an edge is fused, and why not."""
+        """Return the decision about an edge: that it is fused, or why not."""
         for n in (producer, consumer):
             if (why := self.opaque[n]) is not None:
                 return why

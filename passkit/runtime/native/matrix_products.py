@@ -69,9 +69,9 @@ class LongMatrix(Enum):
 
 
 def long_matrix(m: int, n: int, k: int, trans_a: bool, trans_b: bool) -> LongMatrix | None:
-    """Return whether a product (m, k) x (k, n) maps or sums the rows of a long matrix.
+    """Return how a product (m, k) x (k, n) uses a long matrix: it maps its rows, or sums them.
 
-    None where it is no product of a vector with a matrix of at least two tiles of `ROW_TILE` rows
+    None if it is no product of a vector with a matrix of at least two tiles of `ROW_TILE` rows
     and at most `MAX_LONG_COLUMNS` columns. ``trans_a`` and ``trans_b`` are whether an operand is
     stored transposed; rows and columns of the matrix are those of its memory.
     """
