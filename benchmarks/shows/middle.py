@@ -58,16 +58,13 @@ import sys, time
 sys.path[:0] = ["benchmarks", "."]
 import selections
 from passkit.program.planning import planned
-graph = dict(selections.workloads())["attention 64x94x32"]
-planned(graph, "CodeGen")
-seconds = []
-for extent in range(4):
-    again = dict(selections.workloads())["attention 64x94x32"]
-    start = time.process_time()
-    planned(again, "SharedMemPlan")
-    seconds.append(time.process_time() - start)
-print(min(seconds))
+planned(selections.attention(48, 70, 24), "SharedMemPlan")  # imports what planning needs
+graph = selections.attention(64, 94, 32)
+start = time.process_time()
+planned(graph, "SharedMemPlan")
+print(time.process_time() - start)
 """
+"""A new process plans other sizes first: no plan of these is known then."""
 LAYER_NORM = """
 import sys, time
 import numpy as np
@@ -205,7 +202,7 @@ def deciding_dialects() -> Figure:
 
 def attention() -> Figure:
     """Time the planning of attention up to SharedMemPlan, in CPU seconds."""
-    took = seconds(ATTENTION)
+    took = min(seconds(ATTENTION) for _ in range(3))
     return Figure(f"{took * 1e3:.0f} ms", took <= 0.06, took)
 
 
