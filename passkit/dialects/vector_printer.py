@@ -25,7 +25,6 @@ from passkit.dialects.expressions import (
 )
 from passkit.errors import CodeGenError
 from passkit.ir.loop import LetStmt, StoreStmt
-from passkit.ir.strides import Stride
 from passkit.ir.vector import (
     MASK,
     VECTOR_WIDTH,
@@ -62,6 +61,7 @@ from passkit.ir.vector import (
     SetRowRegister,
     Splat,
     StoreRowResults,
+    Stride,
     Take,
     TransposedLoad,
     TransposedRow,
