@@ -36,6 +36,13 @@ def test_finished_folders_use_the_vocabulary(folder: str) -> None:
     assert [str(f) for f in findings if f.kind in CHECKED] == []
 
 
+def test_no_file_has_retired_words() -> None:
+    """Retired words are gone from all Python files, those of the middle included."""
+    findings = [f for path in language.python_files() for f in language.findings(path)]
+
+    assert [str(f) for f in findings if f.kind == "retired"] == []
+
+
 def test_the_checks_find_each_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file with one fault of each kind has one finding of each."""
     path = tmp_path / "passkit" / "graph" / "example.py"

@@ -1,6 +1,6 @@
 """What tiles of one phase do to each other: they never wait, so none may read what another writes.
 
-Only what is certain is told: an index that is the same for all tiles, parts that share none.
+Only what is certain is reported: an index that is the same for all tiles, parts that share none.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def hazards(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[Hazard]:
 
 
 def _placed(array: Buffer, values: Mapping[str, Extent]) -> Buffer:
-    """An array that is told where it lies by what the size arguments are."""
+    """An array with its place as a number, from the values of the size arguments."""
     extent = substitute(array.extent, values)
     begin = None if array.offset is None else substitute(array.offset, values)
     return evolve(array, extent=extent, offset=begin)
@@ -341,7 +341,7 @@ class _Check:
     # Waits.
 
     def _waits(self, a: Touch, b: Touch, way: Way) -> WaitScope:
-        """Who waits for whom, at the least, on a way from one touch to the other."""
+        """The threads that wait for each other at least, on a way from one touch to the other."""
         p, q = a.part, b.part
         leaves, enters = bisect_right(self.row_waits[p], a.order), b.order + 1
         rows = len(self.row_waits[p]) > leaves or (self.row_waits[q] or [enters])[0] < enters

@@ -211,7 +211,7 @@ class AheadTemplates:
 
     So more memory is on its way. ``array`` is what is loaded for {turns} of them, and ``loop`` a
     loop over these, {name}_turn; {name}_``here`` is the number of a bundle, which has the next
-    lane's ``step`` behind it, or of all threads of a tile ``step_of_crew``; ``within`` a test that
+    lane's ``step`` behind it, or of all threads of a tile ``step_of_tile``; ``within`` a test that
     there is such a bundle, ``beyond`` ends the loop where there is none, and ``now`` names what was
     loaded for one. A lane asks for ``most`` at a time, and ``nbytes``, of which each bundle takes
     what it loads; where there are known to be fewer than ``lanes`` have in all their turns, there
@@ -225,7 +225,7 @@ class AheadTemplates:
     beyond: str
     now: str
     step: str
-    step_of_crew: str
+    step_of_tile: str
     most: int = 2
     nbytes: int = 64
     lanes: int = 8
@@ -317,10 +317,10 @@ class Dialect:
     ``casts`` are for pairs such as "float16/float32". ``wide`` ends literals of 64 bits.
     ``rounded`` is a float32 of which only the bits are left that {type} has.
     ``scratch_of_row``, if given, is scratch of which each row of a tile has {total} bytes;
-    ``crew``, if given, a loop shared out over all threads of a tile where rows have some of their
-    own, ``fold_of_crew`` a fold of all of them. ``first`` and ``first_of_row`` let the first thread
-    of a tile, or of a row, do alone what follows. ``wait`` lets all threads of a tile come so far,
-    ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a kernel reads
+    ``loop_of_tile``, if given, a loop shared out over all threads of a tile where rows have some of
+    their own, ``fold_of_tile`` a reduction over all of them. ``first`` and ``first_of_row`` let the
+    first thread of a tile, or of a row, do alone what follows. ``wait`` lets all threads of a tile
+    come so far, ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a kernel reads
     its own results the second. ``product``, if given, multiplies the matrices {a} and {b} into {c},
     each a pointer and its strides down and along: (m, k) by (k, n).
     ``aliased`` is a buffer whose bytes another one of the kernel has as well, where ``buffer`` says
@@ -349,9 +349,9 @@ class Dialect:
     lane: str
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     thread_down: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
-    crew: str = ""
+    loop_of_tile: str = ""
     fold: str = ""
-    fold_of_crew: str = ""
+    fold_of_tile: str = ""
     shuffled: str = ""
     first: str = ""
     first_of_row: str = ""

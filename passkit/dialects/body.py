@@ -50,18 +50,18 @@ class Body:
     def lane(self) -> str:
         """A loop whose turns are shared out over the threads of a row, or of a tile without."""
         d = self.dialect
-        return d.crew if self.by_crew else d.lane
+        return d.loop_of_tile if self.by_tile else d.lane
 
     @property
-    def by_crew(self) -> bool:
+    def by_tile(self) -> bool:
         """Whether that are the threads of a tile whose rows have some of their own."""
-        return bool(self.dialect.crew) and self.has_rows and not self.by_row
+        return bool(self.dialect.loop_of_tile) and self.has_rows and not self.by_row
 
     @property
     def fold(self) -> str:
         """What joins the partial results of those threads."""
         d = self.dialect
-        return d.fold if self.by_row or not d.fold_of_crew else d.fold_of_crew
+        return d.fold if self.by_row or not d.fold_of_tile else d.fold_of_tile
 
     def wait(self) -> None:
         """Let all threads of the row, or of the tile, come so far."""

@@ -134,7 +134,7 @@ class Bundles:
         assert ahead is not None
         body.line(self.templates.unroll)
         body.open(ahead.loop.format(name=name, turns=self.turns))
-        step = ahead.step_of_crew if body.by_crew else ahead.step
+        step = ahead.step_of_tile if body.by_tile else ahead.step
         body.line(ahead.here.format(name=name, step=step))
 
     def _first(self) -> None:
@@ -240,8 +240,8 @@ class Bundles:
 def bundles_of(loop: Loop, statements: Iterable[Statement], body: Body) -> Bundles | None:
     """The bundles of a loop over lanes; None where there are none, or too many.
 
-    A loop that is by itself may ask addresses, unless it folds over the lanes: the bits of a fold
-    must not depend on where an array lies. One with a ``tie`` has those that it says.
+    A loop that is by itself may ask addresses, unless it reduces over the lanes: the bits of a
+    reduction must not depend on where an array lies. One with a ``tie`` has those that it says.
     """
     templates = body.dialect.bundles
     if templates is None or templates.computes:

@@ -323,7 +323,7 @@ for (unsigned o = 16; o; o >>= 1) {{
 }}"""
 
 # The warps of a block, whatever its shape: then each thread joins what those have found.
-FOLD_OF_CREW = """\
+FOLD_OF_TILE = """\
 __shared__ {type} {name}_all[32];
 const unsigned {name}_thread = threadIdx.y * blockDim.x + threadIdx.x;
 {type} {name} = {acc};
@@ -366,7 +366,7 @@ BUNDLES = BundleTemplates(
         beyond="if ({name}_here >= {name}_bundles) break;",
         now="{type} (&{name})[{count}] = {name}_ahead[{loop}_turn];",
         step="blockDim.x",
-        step_of_crew="(blockDim.x * blockDim.y)",
+        step_of_tile="(blockDim.x * blockDim.y)",
     ),
 )
 
@@ -398,12 +398,12 @@ CUDA = register_dialect(
             "for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; "
             "{var} += {times}blockDim.x)"
         ),
-        crew=(
+        loop_of_tile=(
             "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
             " {var} += {times}blockDim.x * blockDim.y)"
         ),
         fold=FOLD,
-        fold_of_crew=FOLD_OF_CREW,
+        fold_of_tile=FOLD_OF_TILE,
         first="if (threadIdx.x + threadIdx.y == 0)",
         first_of_row="if (threadIdx.x == 0)",
         phases=PhaseTemplates(

@@ -46,8 +46,8 @@ def _print_blocks(dot: Dot, body: Body) -> None:
     body.scope()  # of its own: a tile may have many products
     tall, wide = (_half(f"dot_{name}", getattr(dot, name), body) for name in "mn")
     count = Binary("*", tall, wide, dt.int64)
-    by_row = body.by_row or not d.crew
-    body.loop(d.lane if by_row else d.crew, Loop(BLOCK, ZERO, count, Level.CTA))
+    by_row = body.by_row or not d.loop_of_tile
+    body.loop(d.lane if by_row else d.loop_of_tile, Loop(BLOCK, ZERO, count, Level.CTA))
     rows = _places("dot_i", BLOCK // wide, tall, dot.m, body)
     columns = _places("dot_j", BLOCK % wide, wide, dot.n, body)
     kind = dt.float32 if is_narrow(dot.dtype) else dot.dtype

@@ -177,7 +177,7 @@ class _Printer:
     def _scratch(self) -> None:
         """The arrays that a tile's stages share, and those of its rows: behind, where all have.
 
-        So they are in every language where arrays are told where to lie: each kind by itself.
+        So they are in every language where arrays have places in scratch: each kind by itself.
         """
         d = self.dialect
         if self.shared and d.scratch_base:

@@ -1,4 +1,4 @@
-"""Packed kernels taken apart: each part as a kernel of its own, with names that tell nothing."""
+"""Packed kernels taken apart: each part as a kernel of its own, with numbered names."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def _together(accesses: Iterable[Access], scratch: Mapping[str, Buffer]) -> list
 
 
 def _overlap(a: Buffer | None, b: Buffer | None) -> bool:
-    """Whether two arrays may share memory: only those that are told where to lie do."""
+    """Whether two arrays may share memory: only those with an offset do."""
     if a is None or b is None or a.offset is None or b.offset is None or a.of_row != b.of_row:
         return False
     end_of_a = a.offset + a.extent * a.dtype.nbytes

@@ -195,9 +195,9 @@ class Lowering:
 
         In the stage after the first the next row, or the next tile of short rows, of what is read
         row by row: the first stage then finds it in the cache. Where one pass streams its results,
-        folds a chunk, or is made of small folds of much memory, what it reads a little later; of
-        columns, the next rows. Without reductions, what many reads take a little later, as there
-        are more of them than processors follow.
+        reduces a chunk, or is made of short reductions of much memory, what it reads a little
+        later; of columns, the next rows. Without reductions, what many reads take a little later,
+        as there are more of them than processors follow.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
         if isinstance(self.loops, BlockLoops):
@@ -253,7 +253,7 @@ class Lowering:
         return numel(a.extent for a in self.space.reduced)
 
     def _passes_over(self, node: Node) -> bool:
-        """Whether small folds read an input, large and each element once: in several streams."""
+        """Whether short reductions read a large input, each element once: in several streams."""
         size, taps = numel(_shape(node.entries[0])), max(map(small_taps, self.nodes))
         points = self.space.size * taps
         return taps > 1 and isinstance(size, int) and size >= LARGE and size == points

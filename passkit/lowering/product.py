@@ -19,7 +19,7 @@ from passkit.stitching.regions import Region, bounds, place_of
 from passkit.values.size import Extent
 
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
-"""The coordinates of a product, by which its operands are told apart into steps."""
+"""The coordinates of a product, by which the strides of its operands are found."""
 
 Where = Callable[[int, Index, Extents], StoredElement]
 """Where the element of an operand (0, 1) or the result (2) at an index is."""

@@ -1,6 +1,6 @@
 """The model's seconds of kernels and of libraries' products, from the numbers of a target.
 
-`Schedule.seconds` is what the work takes, whoever does it. `model_seconds` adds tiles and rows that
+`Schedule.seconds` is what the work takes on any thread. `model_seconds` adds tiles and rows that
 have to begin and end, lanes that stand idle, and threads that have nothing left to do: by that
 schedules of one group are held against each other. `kernel_seconds` holds groups against each
 other: what is too much in all schedules of a group counts there, and is corrected by the target's

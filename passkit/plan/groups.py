@@ -1,4 +1,4 @@
-"""The groups of a fused graph, checked: whoever annotates one by hand learns what is wrong."""
+"""The groups of a fused graph, with errors for users who annotate one by hand."""
 
 from __future__ import annotations
 

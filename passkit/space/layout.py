@@ -25,7 +25,7 @@ from passkit.space.space import (
     axes_of,
     folding_of,
 )
-from passkit.space.unroll import FEW, SMALL, spelled_out
+from passkit.space.unroll import FEW, SMALL, unrolled_graphs
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, numel
 
@@ -109,13 +109,13 @@ class Layout:
 def lay_out(graph: Graph) -> Layout | Diagnostic:
     """Where every value of a group lives, or why the group has no common space.
 
-    Small folds are spelled out where nothing but what they leave is wanted, so that the space has
-    no axis of theirs: the layout is then of a graph without these reductions. Kept for the passes
-    that ask again about the same graph; not to be changed.
+    Short reductions are written out where nothing but what they leave is wanted, so that the space
+    has no axis of theirs: the layout is then of a graph without these reductions. Kept for the
+    passes that ask again about the same graph; not to be changed.
     """
     plain = _laid_out(graph, None)
-    for spelled in spelled_out(graph):
-        found = _laid_out(spelled, None)
+    for unrolled in unrolled_graphs(graph):
+        found = _laid_out(unrolled, None)
         if not isinstance(found, Diagnostic) and _is_better(found, plain):
             return found
     return plain
@@ -131,7 +131,7 @@ def lay_apart(graph: Graph, apart: Boundary) -> Layout | Diagnostic:
 
 
 def _is_better(found: Layout, other: Layout | Diagnostic) -> bool:
-    """Whether a layout of small folds computes each once, and no worse across the lanes."""
+    """Whether a layout of short reductions computes each once, and no worse across the lanes."""
     for node, at in found.demands.items():
         if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
             return False

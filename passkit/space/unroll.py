@@ -1,7 +1,7 @@
-"""Small folds: a few elements, folded at the point that needs them, without a loop.
+"""Short reductions: a few elements, reduced at the point that needs them, without a loop.
 
 Where lanes lie across what is folded, a loop over a handful of steps costs more than its steps: its
-totals wait in memory. Spelled out, a small fold is like any other operator that reads a few
+totals wait in memory. Written out, a short reduction is like any other operator that reads a few
 elements of its input, as pools do that slide a window of 3 x 3.
 """
 
@@ -26,7 +26,7 @@ from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel
 
 MOST, TEXT = 64, 512
-"""How many elements a small fold folds at most, and how many operators it repeats in all."""
+"""How many elements a short reduction has at most, and how many operators it repeats in all."""
 FEW = 8
 """The longest rows that lanes may step over, each through one of its own."""
 RESULTS = 64
@@ -40,12 +40,12 @@ SMALL = register_op(
 )
 
 
-def spelled_out(graph: Graph) -> Iterator[Graph]:
-    """The graph with its small reductions spelled out, and with some of them; the first is best.
+def unrolled_graphs(graph: Graph) -> Iterator[Graph]:
+    """The graph with its small reductions written out, and with some of them; the first is best.
 
     Longer reductions stay. What they fold may come from small ones, which then have no loop inside
     the loop of the longer one, as the squared distances of points have that forces are summed of.
-    Where all reductions are small, such inner ones may be the only ones that can be spelled out.
+    Where all reductions are small, such inner ones may be the only ones that can be written out.
     """
     folds = [n for n in graph.nodes if n.op is not None and FReduce.get(n.op.name) is not None]
     if not folds or any(n.op is not None and n.op.has_attr("FScan") for n in graph.nodes):
@@ -56,7 +56,7 @@ def spelled_out(graph: Graph) -> Iterator[Graph]:
         if some and (some is small or len(some) < len(small)):
             steps = max(prod(_taps(n)) for n in some)
             if steps * len(graph.nodes) <= TEXT:
-                yield _with_spelled(graph, set(some))
+                yield _with_unrolled(graph, set(some))
 
 
 def _inner(graph: Graph, folds: Collection[Node]) -> set[Node]:
@@ -71,7 +71,7 @@ def _inner(graph: Graph, folds: Collection[Node]) -> set[Node]:
     return inner
 
 
-def _with_spelled(graph: Graph, folds: Collection[Node]) -> Graph:
+def _with_unrolled(graph: Graph, folds: Collection[Node]) -> Graph:
     def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
         if node not in folds:
             return None

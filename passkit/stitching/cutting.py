@@ -1,8 +1,8 @@
 """Cutting: the operators of a stitched group as parts that run one after the other.
 
 A product of matrices is a part of its own. The others join the part of what they read last, as long
-as all of it has one iteration space. Cheap values of nothing but inputs belong to whoever reads
-them.
+as all of it has one iteration space. Cheap values of nothing but inputs belong to the part that
+reads them.
 """
 
 from __future__ import annotations

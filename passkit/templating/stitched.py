@@ -26,7 +26,7 @@ LEVELS = {
     Composition.THREAD: (Level.WARP, Level.CTA),
     Composition.BLOCK: (Level.THREAD, Level.CTA),
 }
-"""Who goes through the rows of a tile, and through what is folded."""
+"""The levels that go through the rows of a tile, and through what is reduced."""
 
 
 def values_of(group: Group, names: dict[Node, str]) -> dict[Node, Nest]:
@@ -62,7 +62,7 @@ def chunks_of(nest: Nest, region: Region) -> Mapping[int, Extent]:
 
 
 def _inner(node: Node, nest: Nest, schedule: Schedule | None) -> list[Level]:
-    """Who in a tile goes through each loop."""
+    """The levels in a tile that go through each loop."""
     rank = len(nest.dims)
     if schedule is None:
         batch = [Level.THREAD] * (rank - 3)

@@ -346,7 +346,7 @@ DIGITS = [
 
 @pytest.mark.parametrize("text", DIGITS)
 def test_digits_of_a_row_tell_the_row(text: str, rng: Any) -> None:
-    """Rows that are told by their coordinates, not by their number, are not taken for one."""
+    """Rows that are given by their coordinates, not by their number, are not taken for one."""
     graph = pk.parse(text)
     exe, feeds = pk.compile(graph, keep_together=[["w", "y"]]), feeds_of(graph, rng)
 

@@ -153,7 +153,7 @@ def test_what_is_loaded_one_by_one(text: str) -> None:
 
 
 def test_scratch_of_packed_parts() -> None:
-    """Parts whose scratch lies in one place go round without a wait: lanes have the same of it."""
+    """Parts whose scratch lies in one place iterate without a barrier: lanes share the layout."""
     text = (
         "x: f64[9, 5, 3]; y: f64[4, 5, 8]; one = reduce_sum(x, axis=1); "
         "two = reduce_min(y, axis=1); return one, two"

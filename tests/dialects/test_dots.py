@@ -278,9 +278,9 @@ def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
 
 def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
     """However many threads there are, each element is written by one of them."""
-    crew = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
+    loop = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
     shared = evolve(
-        PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)", lane=crew
+        PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)", lane=loop
     )
     library = compiled(print_kernel(any_product(dt.float64), "shared", shared), tmp_path)
     for (m, n), threads in itertools.product([(1, 1), (1, 6), (5, 1), (7, 9), (8, 4)], [1, 3, 64]):

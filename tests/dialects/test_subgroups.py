@@ -40,7 +40,7 @@ def test_golden(golden: Callable[[Path, str], None]) -> None:
 
 
 def test_language() -> None:
-    """A device with sub-groups is told the first version that has them; others are told 1.2."""
+    """Devices with sub-groups are given the first version that has them, others 1.2."""
     require_pyopencl()
     with with_limits(shuffles=True, is_cpu=False) as own:
         three = "CL3.0" if own.version.startswith("OpenCL 3") else "CL2.0"

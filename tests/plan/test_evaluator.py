@@ -180,7 +180,7 @@ def test_a_tuned_template_is_an_optional_decision(fresh_cache: Path) -> None:
 
 
 def test_what_can_evaluate() -> None:
-    """An object with its two methods, or "model"; anything else is told what is missing."""
+    """An object with its two methods, or "model"; errors about others say what is missing."""
 
     class Mine(Evaluator):
         """Takes the last template."""

@@ -66,7 +66,7 @@ def few_over_the_sum() -> list[Any]:
 
 
 def softmax_of_all() -> list[Any]:
-    """Softmax over two axes: two folds over everything, one of what is left of the other."""
+    """Softmax over two axes: two reductions of all elements, one of what is left of the other."""
     x = pk.var("x", (300, 1003))
     e = o.exp(x - o.reduce_max(x))
     return [e / o.reduce_sum(e)]
@@ -229,7 +229,7 @@ def test_as_few_phases_as_there_can_be(program: Program, phases: int) -> None:
 
 
 def test_long_folds_have_tiles_for_all_threads() -> None:
-    """What a fold over everything reads is shared out in every phase that reads all of it."""
+    """What a reduction of all elements reads is shared out in every phase that reads all of it."""
     graph, names = together(softmax_of_all())
     kernel = kernel_of(graph, names)
     tiles = [n for n, seconds in kernel.phases if seconds > 1e-5]
@@ -400,7 +400,7 @@ def one_by_one(group: Group, target: Target) -> Schedule | Diagnostic:
 
 
 def test_what_crosses_must_be_a_result() -> None:
-    """Where two phases would need one fold, it is told which; as a result it is made once."""
+    """Where two phases would need one fold, the error says which; as a result it is made once."""
     x = pk.var("x", (9, 70))
     total = o.reduce_sum(x)
     more, less = x + total, x - total

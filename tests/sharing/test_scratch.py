@@ -128,7 +128,7 @@ def lowered(
     return ast, sizes  # type: ignore[return-value]
 
 
-# Who shares.
+# Which buffers share memory.
 
 
 def places(group: Group, schedule: Schedule) -> dict[str, set[int]]:

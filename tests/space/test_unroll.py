@@ -15,7 +15,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import known_shape
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.space.layout import Layout, lay_out
-from passkit.space.unroll import MOST, SMALL, small_taps, spelled_out
+from passkit.space.unroll import MOST, SMALL, small_taps, unrolled_graphs
 from passkit.target import cpu
 from passkit.values.dtype import dtype_of, float32
 from tests.teams import team_of
@@ -193,7 +193,7 @@ def test_a_combination_that_mentions_its_total_twice_stays_a_loop() -> None:
     op.set_attr("FInferShape", lambda node, shape: shape[1:])
     op.set_attr("TOpPattern", pk.OpPattern.REDUCE)
 
-    assert not list(spelled_out(Graph([op(pk.var("x", (4, 64)))])))
+    assert not list(unrolled_graphs(Graph([op(pk.var("x", (4, 64)))])))
 
 
 def test_chunks_stay_loops() -> None:
@@ -205,12 +205,12 @@ def test_chunks_stay_loops() -> None:
     op.set_attr("FInferShape", lambda node, shape: (shape[0] // 2, *shape[1:]))
     op.set_attr("TOpPattern", pk.OpPattern.REDUCE)
 
-    assert not list(spelled_out(Graph([op(pk.var("x", (4, 64)))])))
+    assert not list(unrolled_graphs(Graph([op(pk.var("x", (4, 64)))])))
 
 
 def test_a_small_fold_says_how_much_it_folds() -> None:
     """Tiles are smaller where each point is more work."""
-    graph, *_ = spelled_out(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
+    graph, *_ = unrolled_graphs(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
     (fold,) = [n for n in graph.nodes if n.op is SMALL]
 
     assert small_taps(fold) == 12

@@ -40,7 +40,7 @@ def test_no_block_reads_what_its_state_does_not_give(name: str) -> None:
 
 
 def by_literal_rule(node: Any, split: Split, shapes: Any) -> list[Any]:
-    """The paper's own rule for a fold over dimension 1, as an FSchedule."""
+    """The paper's own rule for a reduction of dimension 1, as an FSchedule."""
     out = known_shape(node.entries[0])
     pieces = -(-out[split.split_dim] // split.chunk)
     found = paper_rules.literal_reduce((1,))((split.split_dim, pieces, split.kind))

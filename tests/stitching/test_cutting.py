@@ -62,7 +62,7 @@ def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_small_folds_need_all_of_a_part() -> None:
-    """A sum of three elements is spelled out, so that its part has no axis for it."""
+    """A sum of three elements is written out, so that its part has no axis for it."""
     x = pk.var("x", (40, 3))
     s = pk.ops.reduce_sum(x, axis=1)
     graph = pk.Graph([pk.ops.tanh(pk.ops.concat(s, s, axis=0)) @ pk.var("w", (80, 5))])

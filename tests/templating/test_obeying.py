@@ -155,7 +155,7 @@ def test_any_words_are_obeyed_or_refused() -> None:
     assert obeyed > 100 and refused > 100
 
 
-# Who owns what: the marks of the block interpreter against the words.
+# Ownership: the marks of the block interpreter against the words.
 
 
 def owners_by_words(stage: NestPlan, nest: Nest) -> list[tuple[int, ...]]:
