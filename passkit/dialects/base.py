@@ -320,9 +320,9 @@ class Dialect:
     ``loop_of_tile``, if given, a loop shared out over all threads of a tile where rows have some of
     their own, ``fold_of_tile`` a reduction over all of them. ``first`` and ``first_of_row`` let the
     first thread of a tile, or of a row, do alone what follows. ``wait`` lets all threads of a tile
-    come so far, ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a kernel reads
-    its own results the second. ``product``, if given, multiplies the matrices {a} and {b} into {c},
-    each a pointer and its strides down and along: (m, k) by (k, n).
+    come so far, ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a
+    kernel reads its own results the second. ``product``, if given, multiplies the matrices {a} and
+    {b} into {c}, each a pointer and its strides down and along: (m, k) by (k, n).
     ``aliased`` is a buffer whose bytes another one of the kernel has as well, where ``buffer`` says
     that none has. ``counter``, if given, is a local that rows, taken one after the other, count up.
     Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
