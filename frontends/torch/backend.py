@@ -34,6 +34,7 @@ from passkit.frontends.torch.importer import import_graph
 from passkit.frontends.torch.op_importers import IMPORTERS
 from passkit.frontends.torch.symbols import float_guard
 from passkit.runtime.native import convolution_unit
+from passkit.runtime.native.convolution_unit import ConvolutionUnit
 
 aten = torch.ops.aten
 FALLBACKS = ("extern", "error")
@@ -160,7 +161,8 @@ class PasskitBackend:
             return compile_functional(module, fallback, own, fixed_arguments() if freezing else ())
 
         if any("conv" in str(node.target) for node in module.graph.nodes):
-            convolution_unit.prefetch()  # while PyTorch traces
+            # While PyTorch traces. What other units are needed is known when shapes are.
+            convolution_unit.prefetch([ConvolutionUnit.LIBRARIES])
         # The gradients are compiled with the graph, so that both are stored together.
         with (
             functorch_config.patch(

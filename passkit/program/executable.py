@@ -191,11 +191,9 @@ class Executable:
         try:
             if target == "cpu":
                 prefetch()
-                operators = {n.op.name for n in self.source_graph.nodes if n.op is not None}
-                if "convolution" in operators:
-                    from passkit.runtime.native import convolution_unit
+                from passkit.runtime.assemble import prefetch_convolutions
 
-                    convolution_unit.prefetch()
+                prefetch_convolutions(self.source_graph)
             graph, program = planner.plan()
             self._plan = ExecutablePlan(planner.context, graph, program)
             self._use_binder(planner.binder(program, self._specialize))

@@ -34,7 +34,7 @@ from passkit.runtime.table_binder import RowChain, RowTiles
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Quotient, Size
 
-FORMAT = 8
+FORMAT = 9
 """The version of the plan file's format; other versions are planned again."""
 PLANNER = "passkit.passes"
 """The package that is imported once a process has planned anything or created a `PassContext`."""
@@ -233,7 +233,7 @@ def plan_path(cache: KernelCache, key: str) -> str:
 def _link(row: Any, addresses: Mapping[str, int]) -> Any:
     """Return a row of the table with the addresses of kernels in place of their keys.
 
-    ``addresses`` has the address of each compiled kernel and of the convolution library; those of
+    ``addresses`` has the address of each compiled kernel and unit of convolutions; those of
     matrix products come from the launcher. Other rows stay.
 
     Raises: CompilerError if the launcher cannot be compiled, SettingError if PASSKIT_THREADS is no
@@ -247,7 +247,8 @@ def _link(row: Any, addresses: Mapping[str, int]) -> Any:
         address = launcher.builtin(row[1] if row[0] == "gemm" else f"{row[1]}_sum")
         return (*row[:2], address, *row[3:])
     if row[0] in ("convolution", "window_products"):
-        return (row[0], addresses[row[1]], *row[2:])
+        entries = tuple(0 if key is None else addresses[key] for key in row[1])
+        return (row[0], entries, *row[2:])
     return row
 
 

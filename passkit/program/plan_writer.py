@@ -20,6 +20,7 @@ from passkit.program.plan_cache import FORMAT, constant_arrays, encode_value, pl
 from passkit.runtime.native import convolution_unit
 from passkit.runtime.native.build import kernel_digest
 from passkit.runtime.native.cache import open_cache, put_file, trusted_folder
+from passkit.runtime.native.convolution_unit import ConvolutionUnit
 from passkit.runtime.program import (
     ProgramStep,
     PythonCall,
@@ -115,16 +116,19 @@ def _library_call(step: ProgramStep, planned: Graph) -> str | None:
 def _without_address(row: TableEntry, libraries: set[str]) -> TableEntry:
     """Return a row without the address of a library.
 
-    A matrix product has None in its place. A convolution has the key of the convolution library,
-    which is added to ``libraries``, as the plan needs it in the kernel cache. Other rows are
-    returned as they are.
+    A matrix product has None in its place. A convolution has the keys of the units that it
+    needs, which are added to ``libraries``, as the plan needs them in the kernel cache. Other rows
+    are returned as they are.
     """
     if row[0] in ("gemm", "gemm_sum"):
         return (*row[:2], None, *row[3:])
     if row[0] in ("convolution", "window_products"):
-        library = convolution_unit.digest()
-        libraries.add(library)
-        return (row[0], library, *row[2:])
+        units = [
+            convolution_unit.digest(unit) if address else None
+            for unit, address in zip(ConvolutionUnit, row[1], strict=True)
+        ]
+        libraries.update(filter(None, units))
+        return (row[0], units, *row[2:])
     return row
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from passkit.ast.folds import Convolution
 from passkit.errors import ModelError
 from passkit.library.record_lines import read_records, record_line
 from passkit.passes.fusion_hints import hint_options
@@ -24,6 +25,8 @@ from passkit.runtime.native.build import (
     reading_from,
 )
 from passkit.runtime.native.cache import KernelCache, trusted_folder
+from passkit.runtime.native.convolution import possible_units
+from passkit.runtime.native.convolution_unit import ConvolutionUnit
 from passkit.runtime.program import LibraryCall
 from passkit.runtime.state import State
 from passkit.serial.json import to_json
@@ -179,8 +182,16 @@ def save(executable: Executable, folder: str | Path) -> None:
     target = KernelCache(trusted_folder(folder / "cache"))
     _save_kernels(target, list(map(kernel_text, executable.kernels)), FLAGS)
     library_calls = [s for s in executable.steps if isinstance(s, LibraryCall)]
-    if any(call.table_entry[0] in ("convolution", "window_products") for call in library_calls):
-        _save_kernels(target, [convolution_unit.unit_kernel()], convolution_unit.FLAGS)
+    units: set[ConvolutionUnit] = set()
+    for call in library_calls:
+        if call.table_entry[0] in ("convolution", "window_products"):
+            units |= {unit for unit in ConvolutionUnit if call.table_entry[1][unit]}
+        if isinstance(call.operation, Convolution):  # it may be loaded where oneDNN is missing
+            units |= possible_units(call.operation, call.table_entry[2], has_onednn=False)
+    if units:
+        convolution_unit.entries(units)
+        kernels = [convolution_unit.unit_kernel(unit) for unit in sorted(units)]
+        _save_kernels(target, kernels, convolution_unit.FLAGS)
 
 
 def _save_kernels(

@@ -19,6 +19,8 @@ from passkit.plan.storage import Home, Storage, StoragePlan
 from passkit.runtime.epilogue import row_epilogue
 from passkit.runtime.interpret import compute
 from passkit.runtime.native import convolution_unit
+from passkit.runtime.native.convolution import possible_units
+from passkit.runtime.native.convolution_unit import ConvolutionUnit
 from passkit.runtime.native.launcher import builtin
 from passkit.runtime.native.matrix_products import library_name
 from passkit.runtime.program import (
@@ -339,18 +341,19 @@ class _Assembler:
     def _convolution(self, node: Node) -> LibraryCall:
         """Return the library call for a convolution; binding to shapes selects its kernel.
 
-        Raises: CompilerError, CacheError or SettingError where the unit of convolutions cannot be
+        Raises: CompilerError, CacheError or SettingError where a unit of convolutions cannot be
         compiled or loaded.
         """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
         (result,) = node.entries
+        itemsize = self.graph.dtype(result).nbytes
         is_output_only = result in self.graph.outputs and not self.graph.users.get(result)
         table_entry = (
             "convolution",
-            convolution_unit.entry(),
-            self.graph.dtype(result).nbytes,
+            convolution_unit.entries(possible_units(c, itemsize)),
+            itemsize,
             [r.key for r in refs],
             tuple(c),
             node.inputs[1].node.op is CONSTANT,
@@ -365,17 +368,33 @@ class _Assembler:
     def _window_products(self, node: Node) -> LibraryCall:
         """Return the library call for the gradient of a convolution's filters.
 
-        Raises: CompilerError, CacheError or SettingError where the unit of convolutions cannot be
+        Raises: CompilerError, CacheError or SettingError where a unit of convolutions cannot be
         compiled or loaded.
         """
         c = attribute_calls.contraction_of(node)
         assert isinstance(c, Convolution)
         refs = self._operands_and_result(node)
         keys = [r.key for r in refs]
-        table_entry = ("window_products", convolution_unit.entry(), keys, tuple(c))
+        entries = convolution_unit.entries([ConvolutionUnit.LIBRARIES])
+        table_entry = ("window_products", entries, keys, tuple(c))
         shape_text = f"{(*c.window, c.channels, c.filters)} of {(c.batch, *c.result)} windows"
         flops = 2 * c.batch * numel(c.result) * c.filters * numel(c.window) * c.channels
         return LibraryCall("convolution", shape_text, refs, table_entry, flops, FilterGradient(c))
+
+
+def prefetch_convolutions(graph: Graph) -> None:
+    """Start to compile the units of kernels for the convolutions of a graph; do not wait for them.
+
+    Raises: CacheError where others can write to the cache folder; what FContract raises.
+    """
+    units: set[ConvolutionUnit] = set()
+    for node in graph.nodes:
+        if node.op is None or TLibraryCall.get(node.op.name) != "convolution":
+            continue
+        c = attribute_calls.contraction_of(node)
+        if isinstance(c, Convolution) and graph.dtype(node.entries[0]).name in GEMM:
+            units |= possible_units(c, graph.dtype(node.entries[0]).nbytes)
+    convolution_unit.prefetch(sorted(units))
 
 
 def with_epilogues(steps: Sequence[ProgramStep]) -> list[ProgramStep]:

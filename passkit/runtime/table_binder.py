@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passkit.values.size import Extent, Shape, Size, evaluate, known_or_zero
 
 if TYPE_CHECKING:
+    from passkit.runtime.native.convolution import ConvolutionLaunch
     from passkit.runtime.native.matrix_products import LongMatrix
 
 TableEntry = tuple[Any, ...]
@@ -509,7 +510,7 @@ class TableBinder:
 
     def _convolution(
         self,
-        entry: int,
+        entries: Sequence[int],
         itemsize: int,
         refs: Sequence[TableEntry],
         fields: TableEntry,
@@ -522,7 +523,8 @@ class TableBinder:
         A constant filter is packed at once, and all calls of `ProgramTable.bind` share the result.
 
         Args:
-            entry: the address of the unit's function.
+            entries: the addresses of the functions of each unit, 0 for those that are not expected
+                to be needed.
             itemsize: the bytes of an element.
             refs: source, filters and result.
             fields: the fields of the geometry.
@@ -533,7 +535,7 @@ class TableBinder:
 
         Returns: The launcher's steps, an empty list if the result has no elements.
 
-        Raises: ShapeError if a size has no value; CompilerError if the unit of convolutions cannot
+        Raises: ShapeError if a size has no value; CompilerError if a unit of convolutions cannot
         be compiled, CacheError if others can write to the cache folder.
         """
         # Only programs with a convolution need these modules.
@@ -551,7 +553,10 @@ class TableBinder:
             if key not in self.packed_filters:
                 plain = self.constants[refs[1][1]]
                 self.packed_filters[key] = packed_filter(
-                    entry, launches.pack, plain, launches.packed_nbytes
+                    self._unit_entry(entries, launches.pack),
+                    launches.pack,
+                    plain,
+                    launches.packed_nbytes,
                 )
             array = self.packed_filters[key]
             packed = "address", array.ctypes.data, array
@@ -564,6 +569,7 @@ class TableBinder:
             table = _array_address(launch.table)
             operands = [table, ("address", launches.product), source, filters, packed, target]
             sizes, seconds = launch.sizes, launch.seconds
+            entry = self._unit_entry(entries, launch)
             if epilogue and self.following and launch is launches.run and launches.by_rows:
                 sizes, arrays, epilogue_seconds = self._with_epilogue(sizes, epilogue)
                 operands += arrays
@@ -571,6 +577,19 @@ class TableBinder:
                 self.merged_following = True
             steps.append(self._launch_step("launch", entry, launch.tiles, seconds, operands, sizes))
         return steps
+
+    def _unit_entry(self, entries: Sequence[int], launch: ConvolutionLaunch) -> int:
+        """Return the address of the function of a launch's unit.
+
+        It is compiled now if ``entries`` does not have it: oneDNN may lack a primitive for a shape,
+        or the library itself on the machine that loads a plan.
+
+        Raises: CompilerError if it cannot be compiled, CacheError if others can write to the cache
+        folder.
+        """
+        from passkit.runtime.native import convolution_unit  # only programs with a convolution
+
+        return entries[launch.unit] or convolution_unit.entry(launch.unit)
 
     def _geometry(self, fields: TableEntry) -> Any:
         """Return the fields of a `Convolution` as a `Geometry`, whose sizes are numbers.
@@ -607,14 +626,14 @@ class TableBinder:
         return (*sizes[:-1], *epilogue_sizes, *numbers), operands, seconds
 
     def _window_products(
-        self, entry: int, refs: Sequence[TableEntry], fields: TableEntry
+        self, entries: Sequence[int], refs: Sequence[TableEntry], fields: TableEntry
     ) -> list[TableEntry]:
         """Bind the gradient of a convolution's filters: partial gradients, then their sum.
 
         Memory for the partial gradients is appended to the arena.
 
         Args:
-            entry: the address of the unit's function.
+            entries: the addresses of the functions of each unit, 0 for those not needed.
             refs: the source, the gradient of the results, and the result.
             fields: the fields of the geometry.
 
@@ -636,7 +655,12 @@ class TableBinder:
             self.scratch_nbytes = max(self.scratch_nbytes, launch.scratch)
             steps.append(
                 self._launch_step(
-                    "launch", entry, launch.tiles, launch.seconds, operands, launch.sizes
+                    "launch",
+                    self._unit_entry(entries, launch),
+                    launch.tiles,
+                    launch.seconds,
+                    operands,
+                    launch.sizes,
                 )
             )
         return steps

@@ -14,27 +14,36 @@ terms: those of a stop band, or of frequencies other than their own. The error o
 proportional to its partial sums, which are orders of magnitude larger than the result, and a
 spectrogram takes the logarithm of it. These sums are therefore in float64 and rounded once.
 
-`convolution_unit` has the kernels.
+`convolution_unit` has the kernels, in units that are compiled when a program first needs them.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from passkit.runtime.native.blas import blas
-from passkit.runtime.native.convolution_unit import UnitTask, entry, run_unit
+from passkit.runtime.native.convolution_unit import (
+    ConvolutionUnit,
+    UnitTask,
+    entry,
+    run_unit,
+)
 from passkit.runtime.native.onednn import (
     MAX_PARTS,
     ConvolutionPrimitives,
     Geometry,
     convolution_primitives,
+    load_library,
     parts_of,
 )
 from passkit.runtime.native.register_tiles import FEW_CHANNELS, register_tiling
+
+if TYPE_CHECKING:
+    from passkit.ast.folds import Convolution
 
 MIN_SIGNAL_TAPS = 64
 """Taps of a window along one axis of one channel from which on it is a signal filter."""
@@ -60,7 +69,7 @@ COPY_RATE = 2e10
 
 
 class ConvolutionLaunch(NamedTuple):
-    """One launch of the unit.
+    """One launch of a unit.
 
     Attributes:
         table: an int64 array of library functions and primitives, None if not needed.
@@ -75,6 +84,11 @@ class ConvolutionLaunch(NamedTuple):
     tiles: int
     scratch: int
     seconds: float
+
+    @property
+    def unit(self) -> ConvolutionUnit:
+        """The unit whose function is launched."""
+        return UnitTask(self.sizes[0]).unit
 
 
 class ConvolutionLaunches(NamedTuple):
@@ -108,8 +122,8 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
         The launches; None where the result has no elements.
 
     Raises:
-        CompilerError: The unit of kernels, which is asked for its vector registers, cannot be
-            compiled.
+        CompilerError: The unit that calls libraries, which is asked for its vector registers,
+            cannot be compiled.
         CacheError: Others can write to the cache folder.
         SettingError: The launcher is not loaded yet, and PASSKIT_THREADS is no number of threads.
     """
@@ -153,6 +167,36 @@ def convolution_launches(c: Geometry, itemsize: int, stream: int = 0) -> Convolu
     sizes = _sizes(UnitTask.IM2COL, itemsize, height, unit_axes_first(c))
     run = ConvolutionLaunch(None, sizes, tiles, patch_nbytes, seconds)
     return ConvolutionLaunches(product, None, 0, run, by_rows=True)
+
+
+def possible_units(c: Convolution, itemsize: int, has_onednn: bool = True) -> set[ConvolutionUnit]:
+    """Return the units of which `convolution_launches` can select a kernel.
+
+    Args:
+        c: the convolution, whose batch, size and result may be symbolic.
+        itemsize: 4 for float32, 8 for float64.
+        has_onednn: whether oneDNN may be used, where it is installed.
+
+    Returns:
+        One unit beside `ConvolutionUnit.LIBRARIES`, more where the choice depends on symbolic
+        sizes. It assumes that oneDNN, where it is installed, has primitives for the shape.
+    """
+    units = {ConvolutionUnit.LIBRARIES}
+    if c.groups == c.channels == c.filters:
+        return units | {ConvolutionUnit.DEPTHWISE}
+    extents = (*c.size, *c.result)
+    if not all(isinstance(n, int) for n in extents):
+        units.add(ConvolutionUnit.DIRECT)
+        if may_be_small_images(c, itemsize):
+            units.add(ConvolutionUnit.SMALL_IMAGES)
+        return units
+    fields: tuple[Any, ...] = c
+    image = Geometry(*fields)._replace(batch=1)
+    if small_images_cost(image, itemsize) is not None:
+        units.add(ConvolutionUnit.SMALL_IMAGES)
+    elif itemsize == 4 and not (has_onednn and load_library() and prefers_onednn(image)):
+        units.add(ConvolutionUnit.DIRECT)
+    return units
 
 
 def prefers_onednn(c: Geometry) -> bool:
@@ -202,15 +246,16 @@ def _sizes(
 
 @cache
 def panel_width() -> int:
-    """Return the number of filters of a panel of the direct kernel, by asking the compiled unit.
+    """Return the number of filters of a panel of the direct kernel, by asking a compiled unit.
 
     It is 0 where the CPU has too few vector registers. The answer is remembered.
 
-    Raises: CompilerError where the unit cannot be compiled, CacheError where others can write to
+    Raises: CompilerError where that unit cannot be compiled, CacheError where others can write to
     the cache folder, SettingError where PASSKIT_THREADS is no number of threads.
     """
     sizes = (int(UnitTask.QUERY_PANEL_WIDTH),)
-    return int(run_unit(entry(), sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])
+    function = entry(ConvolutionUnit.LIBRARIES)
+    return int(run_unit(function, sizes, (0, 0, 0, 0, 0), np.zeros(1, np.int64))[0])
 
 
 def geometry_numbers(c: Geometry) -> tuple[int, ...]:
@@ -309,7 +354,9 @@ def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
     is an image. For small images the overhead of a library call exceeds the time to compute. None
     also for several groups, and where filters or scratch exceed the limits of the kernel.
     """
-    vectors = -(-c.filters // (64 // itemsize))
+    if not may_be_small_images(c, itemsize):
+        return None
+    vectors = _filter_vectors(c, itemsize)
     length = prod(c.window) * c.channels
     sides = zip(c.result, c.stride, c.window, c.dilation, strict=True)
     reach = [(n - 1) * step + (taps - 1) * apart + 1 for n, step, taps, apart in sides]
@@ -317,9 +364,19 @@ def small_images_cost(c: Geometry, itemsize: int) -> tuple[int, float] | None:
     offsets_nbytes = 8 * (prod(c.result) + prod(c.window))
     scratch = offsets_nbytes + length * vectors * 64 + image_nbytes
     seconds = prod(c.result) * length * vectors * VECTOR_FMA_SECONDS + image_nbytes / COPY_RATE
-    if c.groups > 1 or vectors > MAX_FILTER_VECTORS or scratch > PATCH_NBYTES:
+    if scratch > PATCH_NBYTES:
         return None
     return None if seconds > onednn_seconds(c) else (scratch, seconds * c.batch)
+
+
+def may_be_small_images(c: Convolution | Geometry, itemsize: int) -> bool:
+    """Return whether the kernel for small images has so few filters, of ``itemsize`` bytes each."""
+    return c.groups == 1 and _filter_vectors(c, itemsize) <= MAX_FILTER_VECTORS
+
+
+def _filter_vectors(c: Convolution | Geometry, itemsize: int) -> int:
+    """Return the vectors of 64 bytes that hold an element of ``itemsize`` bytes of each filter."""
+    return -(-c.filters // (64 // itemsize))
 
 
 def onednn_seconds(c: Geometry) -> float:
@@ -343,7 +400,7 @@ def packed_filter(entry: int, pack: ConvolutionLaunch, filters: Any, nbytes: int
     """Convert a constant filter to the layout of a kernel, on the calling thread.
 
     Args:
-        entry: the address of the unit's kernel.
+        entry: the address of the function of the launch's unit.
         pack: the launch that converts the filter.
         filters: the filter as an array.
         nbytes: the size of the result.

@@ -237,3 +237,25 @@ static void depthwise(const Shape &s, void *const *buf, int64_t image, int64_t f
   if (streamed) __builtin_ia32_sfence();
 #endif
 }
+
+// Compute a block of rows of an image by depthwise kernels.
+static void depthwise_tile(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
+                           unsigned char *) {
+  const int64_t lines = s.result[0] * s.result[1], height = size[3];
+  const int64_t blocks = ceil_div(lines, height), image = tile / blocks;
+  const int64_t first = tile % blocks * height;
+  const int64_t rows = lines - first < height ? lines - first : height;
+  const bool streamed = size[0] == DEPTHWISE_STREAMED;
+  if (size[1] == 4)
+    depthwise<float>(s, buf, image, first, rows, streamed);
+  else
+    depthwise<double>(s, buf, image, first, rows, streamed);
+  run_epilogue(size, buf, (image * lines + first) * s.result[2], rows * s.result[2]);
+}
+}  // namespace convolution
+
+extern "C" void convolve_depthwise(void *const *buf, const int64_t *size, int64_t begin, int64_t end,
+                      unsigned char *scratch) {
+  using namespace convolution;
+  run_tiles(size, buf, begin, end, scratch, depthwise_tile);
+}

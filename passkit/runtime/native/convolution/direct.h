@@ -6,12 +6,6 @@
 // blocks of DEPTH terms, so that a block of a panel stays in the first-level cache while all results of
 // the range read it. Each block is summed from 0 and added to the result, in the order of blocks: the
 // bits depend on the shape only.
-enum { VECTOR = REGISTER / sizeof(float), PANEL = 2 * VECTOR };
-#if defined __AVX2__ || !defined __x86_64__
-enum { HAS_VECTOR_REGISTERS = 1 };
-#else
-enum { HAS_VECTOR_REGISTERS = 0 };                      // too few registers for the sums
-#endif
 
 // Round a size up to full cache lines.
 static int64_t round_to_cache_lines(int64_t nbytes) { return ceil_div(nbytes, CACHE_LINE) * CACHE_LINE; }
@@ -247,4 +241,34 @@ static void direct(const Shape &s, const int64_t *size, void *const *buf, int64_
       }
     }
   }
+}
+
+// Compute a range of results of an image for a range of panels of filters.
+static void direct_tile(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
+                        unsigned char *scratch) {
+  const int64_t results = results_of(s), height = size[3];
+  const int64_t panels = panels_of(s), tile_panels = size[TILE_PANELS];
+  const int64_t ranges = ceil_div(results, height), parts = ceil_div(panels, tile_panels);
+  const int64_t range = tile / parts % ranges, image = tile / parts / ranges;
+  const int64_t first = range * height, begin = tile % parts * tile_panels;
+  const int64_t count = results - first < height ? results - first : height;
+  const int64_t end = panels - begin < tile_panels ? panels : begin + tile_panels;
+  direct(s, size, buf, image, first, count, begin, end, scratch);
+  run_epilogue(size, buf, image * results + first, count);
+}
+
+// Run the task of a direct convolution on a tile.
+static void run_direct(const Shape &s, const int64_t *size, void *const *buf, int64_t tile,
+                       unsigned char *scratch) {
+  if (size[0] == PACK_FILTER)
+    pack_filter(s, buf, tile);
+  else
+    direct_tile(s, size, buf, tile, scratch);
+}
+}  // namespace convolution
+
+extern "C" void convolve_direct(void *const *buf, const int64_t *size, int64_t begin, int64_t end,
+                      unsigned char *scratch) {
+  using namespace convolution;
+  run_tiles(size, buf, begin, end, scratch, run_direct);
 }

@@ -1,6 +1,6 @@
 // Convolutions with the interface of kernels: a tile is a block of rows, or of results, of one image.
 //
-// The unit is the concatenation of generated constants and the files of this folder; see
+// A unit is the concatenation of generated constants, this file, and files of one kind of kernels; see
 // convolution_unit.py.
 //
 // buf:  a table of library functions or null; cblas_?gemm or null; source; filter in passkit's layout;
@@ -24,6 +24,9 @@ struct Shape {
   int64_t dilation[3], groups;
 };
 
+// Return the results of an image.
+static int64_t results_of(const Shape &s) { return s.result[0] * s.result[1] * s.result[2]; }
+
 // Positions in size after the Shape. size[EPILOGUE] is 0 without an epilogue.
 enum { TILE_PANELS = 4 + sizeof(Shape) / sizeof(int64_t), DEPTH, EPILOGUE };
 
@@ -35,6 +38,14 @@ enum { CACHE_LINE = 64, REGISTER = 64, PIXELS = 12 };
 enum { CACHE_LINE = 64, REGISTER = 32, PIXELS = 6 };
 #endif
 typedef float Register __attribute__((vector_size(REGISTER)));
+
+// The filters of a panel of direct convolutions: two vectors.
+enum { VECTOR = REGISTER / sizeof(float), PANEL = 2 * VECTOR };
+#if defined __AVX2__ || !defined __x86_64__
+enum { HAS_VECTOR_REGISTERS = 1 };
+#else
+enum { HAS_VECTOR_REGISTERS = 0 };                      // too few registers for their sums
+#endif
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -77,4 +88,13 @@ static void run_epilogue(const int64_t *size, void *const *buf, int64_t row, int
   if (tile >= 0) sizes[tile] = rows;
   const int64_t tiles = tile >= 0 ? 1 : ceil_div(rows, epilogue[EPILOGUE_TILE_ROWS]);
   ((Kernel)buf[6])(moved, sizes, 0, tiles, nullptr);
+}
+
+// Run a task on the tiles begin to end: the entry of a unit.
+template <class Tile>
+static void run_tiles(const int64_t *size, void *const *buf, int64_t begin, int64_t end,
+                      unsigned char *scratch, Tile run_tile) {
+  Shape s;
+  memcpy(&s, size + 4, sizeof s);
+  for (int64_t tile = begin; tile < end; tile++) run_tile(s, size, buf, tile, scratch);
 }

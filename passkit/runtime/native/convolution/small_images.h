@@ -148,3 +148,16 @@ static void small_images(const Shape &s, void *const *buf, int64_t begin, int64_
     }
   }
 }
+}  // namespace convolution
+
+extern "C" void convolve_small_images(void *const *buf, const int64_t *size, int64_t begin, int64_t end,
+                      unsigned char *scratch) {
+  using namespace convolution;
+  Shape s;
+  memcpy(&s, size + 4, sizeof s);
+  if (size[1] == 4)                                   // one call converts the filter for all images
+    small_images<float>(s, buf, begin, end, scratch);
+  else
+    small_images<double>(s, buf, begin, end, scratch);
+  run_epilogue(size, buf, begin * results_of(s), (end - begin) * results_of(s));
+}
