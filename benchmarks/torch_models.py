@@ -534,9 +534,39 @@ def measure_dynamic(name: str) -> dict[str, Any]:
 
             row["batches"][batch] = compare(actual, tensors(model(own)), exact)
     row["recompiled_graphs"] = len(records) - row["dynamic_graphs"]
+    if row["recompiled_graphs"]:
+        row["recompiled_by_pytorch"] = recompiled_by_pytorch(name)
     row["dynamic_is_equal"] = all(b["is_equal"] for b in row["batches"].values())
     row["batches"] = {k: b["difference"] for k, b in row["batches"].items()}
     return row
+
+
+def recompiled_by_pytorch(name: str) -> int:
+    """Return how many graphs a backend that runs them as they are gets after the first batch size.
+
+    A model that stores something in itself at the first call, which a guard reads, has some.
+    """
+    import torch
+
+    graphs = 0
+
+    def count(module: Any, inputs: Sequence[Any]) -> Any:
+        nonlocal graphs
+        graphs += 1
+        return module.forward
+
+    torch._dynamo.reset()
+    model, x = model_and_input(name)
+    with torch.no_grad():
+        compiled = torch.compile(model, backend=count)
+        first = 0
+        for batch in BATCHES:
+            repeats = -(-batch // 2)
+            own = x.repeat(repeats, *[1] * (x.dim() - 1))[:batch].contiguous()
+            torch._dynamo.mark_dynamic(own, 0)
+            compiled(own)
+            first = first or graphs
+    return graphs - first
 
 
 def in_process(name: str, part: str, cache: Path, seconds: float) -> dict[str, Any]:
@@ -626,6 +656,8 @@ def table(rows: dict[str, dict[str, Any]]) -> str:
         shown = {part: verdict(part, one[part]) for part in PARTS}
         if "recompiled_graphs" in one["dynamic"]:
             shown["dynamic"] += f", {one['dynamic']['recompiled_graphs']} recompiled"
+            if "recompiled_by_pytorch" in one["dynamic"]:
+                shown["dynamic"] += f", {one['dynamic']['recompiled_by_pytorch']} by any backend"
         lines.append(
             (
                 name,
