@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.folds import Contract
-from passkit.ast.index import Sum, add, divide, normal, ravel, times
+from passkit.ast.index import Known, Sum, add, divide, normal, ravel, times
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import (
     call_attribute,
@@ -201,7 +201,7 @@ class Block:
     """
 
     def __init__(self, state: SplitState, shape: Shape) -> None:
-        self.extents: dict[str, Extent] = {}
+        self.extents = Known(())
         self.split = state if isinstance(state, Split) else None
         self.per: Extent = 1
         if isinstance(state, Split):
