@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
 from passkit.ast.index import Sum, add, expression
-from passkit.ast.stage import Let, Level, Loop
+from passkit.ast.stage import Let, Level, Loop, Place
 from passkit.lowering.arguments import argument
 from passkit.plan.schedule import Schedule
 from passkit.space.space import Axis, Space
@@ -108,7 +108,9 @@ class Loops:
     def lanes(self) -> Loop:
         """The loop along the lanes."""
         if self.schedule.width is None:
-            fixed = Fixed.LITERAL if self.short else Fixed.AUTO  # so that a short row is no loop
+            # So that a short row, or one that is kept in registers, is no loop.
+            in_registers = any(k.place is Place.LANES for k in self.schedule.kept)
+            fixed = Fixed.LITERAL if self.short or in_registers else Fixed.AUTO
             return self._folded(self.lane, Level.CTA, fixed)
         wide = isinstance(self.schedule.width, int) and self.schedule.width >= WIDE
         return Loop(self.lane.var, LOW, HIGH, Level.CTA, wide=wide)

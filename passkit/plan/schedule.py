@@ -194,10 +194,12 @@ def stages_of(
         + [0]
     )
     keep: dict[Node, int] = {}  # value -> the last stage that reads it back
+    repeated = 0 if short is Place.LANES else RECOMPUTE  # a value in registers is read at no cost
     for s in range(last + 1):
         roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
         roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
-        for value in _crossing(layout, level, roots, s, {**keep, **dict.fromkeys(without, -1)}):
+        known = {**keep, **dict.fromkeys(without, -1)}
+        for value in _crossing(layout, level, roots, s, known, repeated):
             keep[value] = s
     plans = []
     for s in range(last + 1):
@@ -226,11 +228,17 @@ def stages_of(
 
 
 def _crossing(
-    layout: Layout, level: dict[Node, int], roots: list[Node], stage: int, keep: dict[Node, int]
+    layout: Layout,
+    level: dict[Node, int],
+    roots: list[Node],
+    stage: int,
+    keep: dict[Node, int],
+    repeated: int,
 ) -> list[Node]:
     """The values of earlier stages that ``stage`` reads back instead of computing them again.
 
-    ``keep`` has the last stage that reads those kept so far; one of -1 is not to be kept.
+    ``keep`` has the last stage that reads those kept so far; one of -1 is not to be kept. Others
+    are if they take more than ``repeated`` light operations.
     """
     found: list[Node] = []
     seen: set[Node] = set()
@@ -243,7 +251,7 @@ def _crossing(
         if Role.FULL not in layout.roles.get(node, Role.INLINE):
             continue
         known = keep.get(node)
-        dear = recompute_cost(node, RECOMPUTE) > RECOMPUTE if known is None else known >= 0
+        dear = recompute_cost(node, repeated) > repeated if known is None else known >= 0
         if level[node] < stage and dear:
             found.append(node)
             continue

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.ast.stage import Place
+from passkit.graph.attribute_calls import reduce_of
+from passkit.lowering.arguments import SMALL
 from passkit.plan.packing import aim_of, bundles
-from passkit.plan.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.plan.schedule import Schedule, estimate, is_expensive, levels_of, stages_of
 from passkit.space.layout import Layout
+from passkit.space.space import Role
 from passkit.space.tiling import Composition, row_place
 from passkit.splits.split import Split
 from passkit.target import Target
@@ -21,9 +24,25 @@ def plain_schedule(
 ) -> Schedule:
     """The schedule of a group of one space with tiles of this kind."""
     place = row_place(layout, composition, target)
+    if place is Place.LANES and _is_long_text(layout, target):
+        place = None
     stages, kept = stages_of(layout, levels_of(layout), place)
     seconds = estimate(layout, target)
     return Schedule(composition, layout.space.axes, split, width, stages, kept, seconds=seconds)
+
+
+def _is_long_text(layout: Layout, target: Target) -> bool:
+    """Whether a row that fits in registers has too many functions to be written out.
+
+    Rows of up to `SMALL` elements are written out in any case.
+    """
+    length = layout.space.axes[-1].extent
+    assert isinstance(length, int)  # it is short
+    if length <= SMALL:
+        return False
+    full = [n for n, role in layout.roles.items() if Role.FULL in role and reduce_of(n) is None]
+    vectors = -(-length // target.lanes)
+    return vectors * sum(map(is_expensive, full)) > target.tiling.register_functions
 
 
 def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:

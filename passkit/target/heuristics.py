@@ -124,7 +124,9 @@ class TilingHeuristics:
         chunk_sum_bytes: bytes of sums of such a tile at most, which stay in the first cache.
         chunk_tiles: tiles below which such tiles stay at `chunk_columns`. Reading whole rows is a
             fifth faster, measured on Zen 4.
-        register_row: elements of the longest row whose values stay in registers.
+        register_row: elements of the longest row whose values stay in registers between stages.
+        register_functions: functions such as exp that are written out for such a row, at most: one
+            for each of its vectors and each operator. Compilers take long for more.
         short_rows: short rows that a tile of a kernel with several loop nests reduces together, at
             most.
         near_bytes: bytes of a block's rows that are kept in shared memory at most, so that a
@@ -169,7 +171,8 @@ class TilingHeuristics:
     chunk_columns: int = 1024
     chunk_sum_bytes: int = 1 << 14
     chunk_tiles: int = 32
-    register_row: int = 64
+    register_row: int = 256
+    register_functions: int = 32
     short_rows: int = 256
     near_bytes: int = 32 << 10
     ways: int = 64

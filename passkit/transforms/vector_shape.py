@@ -23,6 +23,7 @@ from passkit.ast import (
     Var,
 )
 from passkit.ast.expr import rounding
+from passkit.ast.renaming import names_in
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.ast.walk import children, variables, walk
 from passkit.ir.vector import VECTOR_WIDTH
@@ -32,7 +33,7 @@ FAST_FUNCTIONS = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc
 SLOW_FUNCTIONS = frozenset([*FUNCTIONS, *VARIANTS, *WORDS]) - FAST_FUNCTIONS
 """Functions that take longer than a step of a reduction does."""
 MAX_UNROLLED = 128
-"""The longest row of known length whose loop is unrolled."""
+"""The longest row of known length whose loop is unrolled, if its values are not in registers."""
 INTERLEAVED_WIDTH = 64
 """The points of an iteration of several vectors, whose chains of operations are independent."""
 BUSY_OPERATORS = 8
@@ -64,7 +65,14 @@ def is_short(lane: Loop) -> bool:
     return isinstance(lane.stop, Const) and int(lane.stop.value) <= MAX_UNROLLED
 
 
-def loop_shape(stage: Stage, lane: Loop, unrolls: bool = True) -> LoopShape:
+def is_in_registers(stage: Stage, registers: Set[str]) -> bool:
+    """Return whether a stage reads or writes any of the arrays of vectors that hold a row."""
+    return not registers.isdisjoint(names_in(stage))
+
+
+def loop_shape(
+    stage: Stage, lane: Loop, unrolls: bool = True, registers: Set[str] = frozenset()
+) -> LoopShape:
     """Return the shape of the inner loop of a stage.
 
     An iteration has several vectors where a reduction, or a long formula, would else wait for its
@@ -76,10 +84,12 @@ def loop_shape(stage: Stage, lane: Loop, unrolls: bool = True) -> LoopShape:
         stage: the stage.
         lane: its inner loop.
         unrolls: whether short loops of known length are unrolled.
+        registers: the arrays of vectors that hold a row; each vector is a register of its own, so
+            that loops over them are unrolled, whatever their length.
     """
     if lane.down:
         return LoopShape(VECTOR_WIDTH, is_reversed=True)
-    if unrolls and is_short(lane):
+    if unrolls and (is_short(lane) or is_in_registers(stage, registers)):
         return LoopShape(VECTOR_WIDTH, is_unrolled=True)
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
     parts = [x for value in values for x in computed_parts(value)]

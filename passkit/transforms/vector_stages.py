@@ -39,6 +39,7 @@ from passkit.transforms.vector_loop import LoopVectorizer, scalar_statement, vec
 from passkit.transforms.vector_rows import rows_of_stage
 from passkit.transforms.vector_shape import (
     LoopShape,
+    is_in_registers,
     is_short,
     loop_shape,
     vector_variables,
@@ -61,7 +62,8 @@ class StageVectorizer(LoopVectorizer):
         lane = next((x for x in stage.loops if x.level is Level.CTA), None)
         if lane is None:
             return [*out, *map(scalar_statement, stage.body)]
-        if len(stage.loops) == 1 and not is_short(lane):
+        is_unrolled = is_short(lane) or is_in_registers(stage, self.registers)
+        if len(stage.loops) == 1 and not is_unrolled:
             cuts, pieces = partition_stage(stage, lane.var.name)
             if cuts:
                 out += [LetStmt(s.var, s.value) for s in cuts]
@@ -123,7 +125,7 @@ class StageVectorizer(LoopVectorizer):
 
     def _loops(self, stage: Stage, lane: Loop) -> list[VectorStmt]:
         """Return the loops of a stage, with the beginnings and results of its reductions."""
-        shape = loop_shape(stage, lane, self.unrolls)
+        shape = loop_shape(stage, lane, self.unrolls, self.registers)
         reductions = [s for s in stage.body if isinstance(s, Fold)]
         serial = [x for x in stage.loops if x.level is Level.THREAD]
         out: list[VectorStmt] = []
