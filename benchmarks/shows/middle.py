@@ -44,15 +44,6 @@ FOLDERS = (
 )
 """The folders of `passkit/` that are the middle."""
 MAX_LINES = 20_000
-ANALYSIS = (
-    "passkit.ast.choice",
-    "passkit.ast.index",
-    "passkit.ir.strides",
-    "passkit.lowering",
-    "passkit.space",
-    "passkit.stitching",
-)
-"""Modules and folders by which a module of `dialects/` would decide something, not spell it."""
 ATTENTION = """
 import sys, time
 sys.path[:0] = ["benchmarks", "."]
@@ -191,13 +182,9 @@ def retired_words() -> Figure:
 
 
 def deciding_dialects() -> Figure:
-    """Name the modules of `dialects/` that import analyses."""
-    modules = [
-        path.name
-        for path in sorted((ROOT / "passkit" / "dialects").glob("*.py"))
-        if any(f"from {name}" in path.read_text() for name in ANALYSIS)
-    ]
-    return Figure(f"{len(modules)}: {', '.join(modules)}", not modules, modules)
+    """Name imports of `dialects/` by which a printer would decide something, not spell it."""
+    problems = test_layers.deciding_imports()
+    return Figure(f"{len(problems)}: {', '.join(problems)}", not problems, problems)
 
 
 def attention() -> Figure:

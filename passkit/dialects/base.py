@@ -8,6 +8,13 @@ from attrs import evolve, field, frozen
 
 from passkit.ast import VARIANTS
 from passkit.errors import RegistryError, nearest
+from passkit.ir.features import (
+    MAXIMUM_NUMBER,
+    AccessFeatures,
+    AheadFeatures,
+    Features,
+    VectorFeatures,
+)
 from passkit.values.dtype import DType
 from passkit.values.named import NamedRegistry
 
@@ -269,6 +276,21 @@ class BundleTemplates:
     vectors: WholeTemplates | None = None
     ahead: AheadTemplates | None = None
 
+    @property
+    def features(self) -> AccessFeatures:
+        """The vector accesses of a thread, and vectors with which it computes."""
+        ahead, functions = self.ahead, None
+        if self.computes and self.vectors is not None:
+            functions = frozenset(self.vectors.calls)
+        return AccessFeatures(
+            nbytes=self.nbytes,
+            least=self.least,
+            ahead=None
+            if ahead is None
+            else AheadFeatures(most=ahead.most, nbytes=ahead.nbytes, threads=ahead.lanes),
+            vector_functions=functions,
+        )
+
 
 @frozen(kw_only=True)
 class QuotientTemplates:
@@ -391,6 +413,22 @@ class Dialect:
             return evolve(own, bundles=None)
         computes = reach.computes and own.bundles.vectors is not None
         return evolve(own, bundles=evolve(own.bundles, nbytes=reach.nbytes, computes=computes))
+
+    @property
+    def features(self) -> Features:
+        """What the language offers to the passes that decide how stages are printed."""
+        vectors, b = self.vectors, self.bundles
+        return Features(
+            name=self.name,
+            vectors=None
+            if vectors is None
+            else VectorFeatures(unrolls=bool(vectors.fixed), loads_columns=bool(vectors.columns)),
+            accesses=None if b is None else b.features,
+            has_reciprocals=self.quotients is not None,
+            has_products=bool(self.product),
+            counts_rows=bool(self.counter),
+            has_maximum_number=f"{MAXIMUM_NUMBER}/float32" in self.calls,
+        )
 
     def type_of(self, dtype: DType) -> str:
         """The scalar type of a dtype. Raises: RegistryError when the language has none."""

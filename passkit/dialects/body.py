@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Set
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from passkit.ast import Var
 from passkit.ast.stage import Buffer, Let, Loop, Statement, Store
 from passkit.dialects.expressions import Scalars
 from passkit.values import dtype as dt
-
-if TYPE_CHECKING:
-    from passkit.dialects.bundled import Tie
 
 INDENT = "  "
 BEHIND = "{start} + "
@@ -22,11 +16,9 @@ BEHIND = "{start} + "
 class Body:
     """The body of a kernel as it grows: lines, and the loops and statements outside lane loops.
 
-    ``dtypes`` are those of the kernel's buffers. ``num_divisors`` have a name so far; ``streams``
-    says whether a store went past the caches, ``by_row`` whether what follows is inside a loop over
-    a tile's rows, which ``has_rows`` says are somewhere in the kernel; ``rereads`` whether the
-    kernel reads its own results, ``aliased`` which buffers have the place of another; ``tie`` what
-    bundles the lanes of a stage have, if it is not up to them.
+    ``dtypes`` are those of the kernel's buffers. ``streams`` says whether a store went past the
+    caches, ``by_row`` whether what follows is inside a loop over a tile's rows, which ``has_rows``
+    says are somewhere in the kernel; ``rereads`` whether the kernel reads its own results.
     """
 
     def __init__(
@@ -35,22 +27,25 @@ class Body:
         buffers: Iterable[Buffer],
         has_rows: bool = False,
         rereads: bool = False,
-        aliased: Set[str] = frozenset(),
     ) -> None:
-        self.has_rows, self.rereads, self.aliased = has_rows, rereads, aliased
+        self.has_rows, self.rereads = has_rows, rereads
         self.scalars, self.dialect = scalars, scalars.dialect
         self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
         self.depth = 0
-        self.num_divisors = 0
         self.streams = self.by_row = False
-        self.tie: Tie | None = None
 
     @property
     def lane(self) -> str:
         """A loop whose turns are shared out over the threads of a row, or of a tile without."""
         d = self.dialect
         return d.loop_of_tile if self.by_tile else d.lane
+
+    @property
+    def lane_of_block(self) -> str:
+        """A loop whose iterations all threads of a block share out, if they are not of a row."""
+        d = self.dialect
+        return d.lane if self.by_row or not d.loop_of_tile else d.loop_of_tile
 
     @property
     def by_tile(self) -> bool:
@@ -73,13 +68,6 @@ class Body:
     def line(self, text: str) -> None:
         """Add a line."""
         self.lines.append(INDENT * self.depth + text if text else "")
-
-    def drop_unused(self, locals: Iterable[Var], begin: int) -> None:
-        """Take out locals among the lines from ``begin`` on that no other line names."""
-        for var in locals:
-            named = [k for k in range(begin, len(self.lines)) if _names(self.lines[k], var)]
-            if len(named) == 1:
-                del self.lines[named[0]]
 
     def open(self, text: str) -> None:
         """Begin a block."""
@@ -142,7 +130,3 @@ class Body:
         """An assignment."""
         at = self.scalars.element(s.buffer, s.index)
         self.line(f"{at} = {self.scalars.expr(s.value)};")
-
-
-def _names(line: str, var: Var) -> bool:
-    return re.search(rf"\b{var.name}\b", line) is not None

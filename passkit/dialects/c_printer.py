@@ -91,11 +91,6 @@ class LoopExpressions(Scalars):
             case IsAligned(buffers, nbytes):
                 bits = " | ".join(f"(uint64_t){b}" for b in buffers)
                 return f"(({bits}) & {nbytes - 1}) == 0", PRECEDENCE["=="]
-            case Call("near_quotient", (a, b)) if self.dialect.quotients is not None:
-                divisor = self.divisor(Binary("/", a, b, x.dtype))
-                assert divisor is not None
-                text = self.dialect.quotients.near_over.format(x=self._typed(a), divisor=divisor)
-                return text, ATOM
             case Call("near_reciprocal" | "reciprocal" as name, (a,)):
                 return f"{name}({self.expr(a)})", ATOM
             case Var(name) if name in self.indices and not self.inside:
@@ -250,7 +245,7 @@ class IRPrinter:
             case PrepareDivisor(name, value):
                 self._line(self._quotients.prepare.format(name=name, value=value.name))
             case DivideVector(target, source, divisor):
-                text = divisor if isinstance(divisor, str) else self._literal_divisor(divisor)
+                text = divisor if isinstance(divisor, str) else self.exprs.literal_divisor(divisor)
                 texts = {"name": target, "x": source, "divisor": text}
                 self._line(self._quotients.over_array.format(**texts))
             case WarpReduce():
@@ -269,12 +264,6 @@ class IRPrinter:
                 self._branch(condition, body, otherwise)
             case _:
                 raise CodeGenError(f"the final form of loop IR has no {type(s).__name__}")
-
-    def _literal_divisor(self, divisor: Const) -> str:
-        """Return a literal as a divisor."""
-        text = self.exprs.divisor(Binary("/", divisor, divisor, divisor.dtype))
-        assert text is not None
-        return text
 
     @property
     def _quotients(self) -> QuotientTemplates:

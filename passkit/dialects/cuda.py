@@ -18,9 +18,9 @@ from passkit.dialects.base import (
     QuotientTemplates,
     register_dialect,
 )
-from passkit.dialects.lost_nans import VARIANT
 from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.words import PHILOX
+from passkit.ir.features import MAXIMUM_NUMBER
 
 REAL = {"float32": "float", "float64": "double"}
 SPECIAL = ("digamma", "trigamma", "igamma", "igammac", "betainc", "zeta")
@@ -435,7 +435,7 @@ CUDA = register_dialect(
             **{f"{f}/float32": f"{f}f" for f in FLOATS},
             **{f"{f}/{d}": f"{f}_{t}" for f in SPECIAL for d, t in REAL.items()},
             "erf/float32": "erf_near",
-            f"{VARIANT}/float32": "fmaxf",
+            f"{MAXIMUM_NUMBER}/float32": "fmaxf",
             "ldexp": "scaled",
             "abs/float32": "fabsf",
             "abs/float64": "fabs",

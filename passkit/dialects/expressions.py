@@ -16,8 +16,9 @@ from passkit.ast import Binary, Call, Cast, Const, Expr, Load, Select, SizeOf, U
 from passkit.ast.expr import rounding
 from passkit.ast.walk import walk
 from passkit.dialects.base import Dialect
-from passkit.dialects.quotients import Proof, divisor_of, is_quotient, parts_of
 from passkit.errors import CodeGenError
+from passkit.ir.reciprocal import has_divisor, is_known_divisor, is_quotient, parts_of
+from passkit.ir.vector import Prepared
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from passkit.values.size import Extent
@@ -115,8 +116,7 @@ class Scalars:
     numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
     lanes, nothing is loaded that no lane asks for. ``positions`` are the variables so far that
     count loops, and those made of such: they are ``inside`` of arrays, and do not overflow;
-    ``extents`` are those that are above 0 wherever something is divided by them. ``divisors`` are
-    names of what all lanes of a loop are divided by, ``proofs`` what is known of quotients.
+    ``extents`` are those that are above 0 wherever something is divided by them.
     """
 
     dialect: Dialect
@@ -127,8 +127,6 @@ class Scalars:
     inside: bool = False
     positions: set[str] = field(factory=set, eq=False, repr=False)
     extents: set[str] = field(factory=set, eq=False, repr=False)
-    divisors: dict[Expr, str] = field(factory=dict, eq=False, repr=False)
-    proofs: dict[Expr, Proof] = field(factory=dict, eq=False, repr=False)
 
     @cached_property
     def of_indices(self) -> Self:
@@ -162,6 +160,9 @@ class Scalars:
                 op = "!" if op == "~" and x.dtype is dt.bool_ else op
                 return self._narrow(x, op + self.expr(a, UNARY + 1), UNARY)
             case Call(name, args):
+                quotient = self._short_quotient(x)
+                if quotient is not None:
+                    return quotient, ATOM
                 texts = ", ".join(map(self._typed, args))
                 return f"{self.dialect.call_of(name, x.dtype)}({texts})", ATOM
             case Cast():
@@ -222,38 +223,43 @@ class Scalars:
         op, level, right = operator(x)
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
 
-    def divisor(self, x: Binary) -> str | None:
-        """The divisor of a quotient, prepared; None where the language divides."""
+    def literal_divisor(self, c: Const) -> str:
+        """A literal as a divisor, of which `has_divisor` holds."""
         templates = self.dialect.quotients
-        if templates is None or not is_quotient(x):
-            return None
-        if not isinstance(x.b, Const):
-            return self.divisors.get(x.b)
-        template_and_kind = divisor_of(x.b, templates)
-        if template_and_kind is None:
-            return None
-        template, is_known = template_and_kind
-        high, low = (
-            (literal(const(v, x.dtype), self.dialect) for v in parts_of(x.b))
-            if is_known
-            else ("", "")
-        )
-        return template.format(value=literal(x.b, self.dialect), high=high, low=low)
+        assert templates is not None
+        if not is_known_divisor(c):
+            return templates.measured.format(value=literal(c, self.dialect))
+        high, low = (literal(const(v, c.dtype), self.dialect) for v in parts_of(c))
+        return templates.known_divisor.format(value=literal(c, self.dialect), high=high, low=low)
 
     def _quotient(self, x: Binary) -> str | None:
         """A quotient without a division; None where the language divides."""
         templates = self.dialect.quotients
         if templates is None or not is_quotient(x):
             return None
-        proof = self.proofs.get(x, Proof())
-        if proof.at_least_1:
-            template = templates.near_reciprocal if proof.near_0 else templates.reciprocal
-            return template.format(x=self.expr(x.b))
-        divisor = self.divisor(x)
-        if divisor is None:
+        match x.b:
+            case Prepared(name):
+                divisor = name
+            case Const() as c if has_divisor(c):
+                divisor = self.literal_divisor(c)
+            case _:
+                return None
+        return templates.over.format(x=self._typed(x.a), divisor=divisor)
+
+    def _short_quotient(self, x: Call) -> str | None:
+        """A quotient of which a pass has shown that a shorter form does; None for another call."""
+        templates = self.dialect.quotients
+        if templates is None:
             return None
-        template = templates.near_over if proof.near_0 else templates.over
-        return template.format(x=self._typed(x.a), divisor=divisor)
+        match x:
+            case Call("near_quotient", (a, Const() as b)):
+                divisor = self.literal_divisor(b)
+                return templates.near_over.format(x=self._typed(a), divisor=divisor)
+            case Call("near_reciprocal", (a,)):
+                return templates.near_reciprocal.format(x=self.expr(a))
+            case Call("reciprocal", (a,)):
+                return templates.reciprocal.format(x=self.expr(a))
+        return None
 
     def _is_position(self, x: Binary) -> bool:
         """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""

@@ -1,34 +1,35 @@
 """The C printer: a kernel AST and a dialect's table give the text of a kernel.
 
-Here stands the kernel around its stages: arguments, scratch, phases and their loops.
+Here stands the kernel around its stages: arguments, scratch, phases and their loops. Passes of
+`passkit.transforms` decide what the stages are; their printers are `vector_printer` and
+`thread_printer`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from itertools import groupby
 
 from attrs import evolve
 
-from passkit.ast import Load, Var, const
-from passkit.ast.stage import Buffer, Dot, KernelAST, Let, Part, Phase, Place, Stage
-from passkit.ast.tidy import expressions
-from passkit.ast.walk import walk
+from passkit.ast import Expr, Var, const
+from passkit.ast.stage import Buffer, KernelAST, Let, Loop, Place
+from passkit.ast.tidy import replace_children
 from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
 from passkit.dialects.body import Body
-from passkit.dialects.bundled import Tie
 from passkit.dialects.expressions import Scalars
-from passkit.dialects.lost_nans import VARIANT, with_lost_nans
-from passkit.dialects.odometer import Digit, digits_of, print_start, print_step
-from passkit.dialects.phases import by_phase, passed_on
-from passkit.dialects.row_lanes import has_rows
-from passkit.dialects.separate import is_packed, separated
-from passkit.dialects.stages import print_fused, print_row_groups, print_stage
-from passkit.dialects.ties import ties_of
+from passkit.dialects.thread_printer import ThreadPrinter
+from passkit.dialects.vector_printer import VectorPrinter
 from passkit.errors import CodeGenError
-from passkit.ir.vector import VECTOR_WIDTH
+from passkit.ir.final import FinalKernel, FinalPart, FinalPhase, FinalStage, RowDigit
+from passkit.ir.threads import ThreadStmt
+from passkit.ir.vector import VECTOR_WIDTH, VectorStmt
 from passkit.sharing.shared import ALIGN
+from passkit.transforms.final_form import final_form
+from passkit.transforms.lost_nans import with_lost_nans
+from passkit.transforms.separate_parts import is_packed, separated
+from passkit.transforms.separate_phases import separate_phases
 from passkit.values.dtype import int64
 
 
@@ -39,7 +40,7 @@ def print_kernel(
 
     Results are to take the place of inputs where buffers are ``aliased``.
     """
-    if f"{VARIANT}/float32" in dialect.calls:
+    if dialect.features.has_maximum_number:
         ast = with_lost_nans(ast)
     if len(ast.phases) < 2:
         return _print_phase(ast, name, dialect, dialect.kernel, aliased)
@@ -51,7 +52,7 @@ def print_kernel(
         )
     if not spoken.wait:
         return _print_functions(ast, name, dialect, spoken)
-    return spoken.head.format(name=name) + _Printer(ast, dialect).kernel(name, dialect.kernel)
+    return spoken.head.format(name=name) + _printed(ast, dialect, name, dialect.kernel)
 
 
 def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseTemplates) -> str:
@@ -59,7 +60,7 @@ def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseT
     names = [f"{name}_phase{k}" for k in range(len(ast.phases))]
     texts = [
         _print_phase(own, function, dialect, spoken.function)
-        for own, function in zip(by_phase(ast), names, strict=True)
+        for own, function in zip(separate_phases(ast), names, strict=True)
     ]
     if not spoken.turn:
         return "".join(texts)
@@ -78,7 +79,7 @@ def _print_phase(
     """The text of a kernel of one phase, opened by ``head``."""
     if dialect.parts is not None and is_packed(ast):
         return _print_parts(ast, name, dialect, dialect.parts, head)
-    return _Printer(ast, dialect, aliased).kernel(name, head)
+    return _printed(ast, dialect, name, head, aliased)
 
 
 def _print_parts(
@@ -94,7 +95,7 @@ def _print_parts(
     body.open(head.format(name=name, params=", ".join(params)))
     for part in separated(ast):
         if part.ast not in printed:
-            printed[part.ast] = _Printer(part.ast, dialect).kernel("PART", spoken.function)
+            printed[part.ast] = _printed(part.ast, dialect, "PART", spoken.function)
         text = printed[part.ast]
         if text not in known:
             known[text] = f"{name}_part{len(known)}"
@@ -115,31 +116,46 @@ def _print_parts(
     return "\n".join([*functions, *body.lines]) + "\n"
 
 
+def _printed(
+    ast: KernelAST, dialect: Dialect, name: str, head: str, aliased: Set[str] = frozenset()
+) -> str:
+    """The text of a kernel, or of a function of one, opened by ``head``.
+
+    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers, whose loads would
+    have to stay with the points that store there.
+    """
+    names = aliased if dialect.aliased else frozenset[str]()
+    if names and dialect.vectors is not None:
+        raise CodeGenError(
+            f"dialect {dialect.name} has both vectors and a spelling of aliased buffers, "
+            f"{dialect.aliased!r}; leave out one of the two"
+        )
+    return _Printer(final_form(ast, dialect.features, names), dialect).kernel(name, head)
+
+
 class _Printer:
-    def __init__(self, ast: KernelAST, dialect: Dialect, aliased: Set[str] = frozenset()) -> None:
-        self.ast, self.dialect = ast, dialect
-        self.aliased = aliased if dialect.aliased else frozenset[str]()
-        self.ties: Iterator[Tie | None] = iter(())
-        self.registers = [b for b in ast.scratch if b.place is Place.LANES]
-        self.shared = [b for b in ast.scratch if b.place is Place.SHARED]
+    def __init__(self, final: FinalKernel, dialect: Dialect) -> None:
+        self.final, self.dialect = final, dialect
+        self.registers = [b for b in final.scratch if b.place is Place.LANES]
+        self.shared = [b for b in final.scratch if b.place is Place.SHARED]
         names = frozenset(b.name for b in self.registers)
         scratch = {b.name: b.extent for b in self.shared}
-        scalars = Scalars(dialect, ast.sizes, names, scratch)
-        rereads = dialect.memory[0] != "" and _rereads(ast)
-        self.body = Body(scalars, (*ast.params, *ast.scratch), has_rows(ast), rereads, self.aliased)
+        scalars = Scalars(dialect, final.sizes, names, scratch)
+        rereads = dialect.memory[0] != "" and final.rereads
+        self.body = Body(scalars, (*final.params, *final.scratch), final.has_rows, rereads)
 
     def kernel(self, name: str, head: str) -> str:
         d, body = self.dialect, self.body
         crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
-        shared = passed_on(self.ast) if len(self.ast.phases) > 1 else ()
-        spoken = {**dict.fromkeys(self.aliased, d.aliased), **dict.fromkeys(shared, crossing)}
-        params = [spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.ast.params]
-        params += [d.size.format(name=n) for n in self.ast.sizes]
+        spoken = dict.fromkeys(self.final.aliased, d.aliased)
+        spoken |= dict.fromkeys(self.final.crossing, crossing)
+        params = [spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.final.params]
+        params += [d.size.format(name=n) for n in self.final.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
         for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):
             body.line(text)
         self._scratch()
-        for k, phase in enumerate(self.ast.phases):
+        for k, phase in enumerate(self.final.phases):
             if k and d.phases is not None:
                 body.line(d.phases.wait.format(name=name))
             self._phase(phase)
@@ -157,14 +173,14 @@ class _Printer:
         """The lines that fetch buffers, and the buffer of each."""
         if not self.dialect.unpack:
             return {}
-        template, params = self.dialect.unpack, enumerate(self.ast.params)
+        template, params = self.dialect.unpack, enumerate(self.final.params)
         return {template.format(k=k, **self._spoken(b)): b.name for k, b in params}
 
     def _fetched_sizes(self) -> dict[str, str]:
         """The lines that fetch size arguments, and the argument of each."""
         if not self.dialect.unpack_size:
             return {}
-        template, sizes = self.dialect.unpack_size, enumerate(self.ast.sizes)
+        template, sizes = self.dialect.unpack_size, enumerate(self.final.sizes)
         return {template.format(name=n, k=k): n for k, n in sizes}
 
     def _used(self, lines: list[str]) -> list[str]:
@@ -195,9 +211,7 @@ class _Printer:
             template = d.scratch_of_row if by_row else d.scratch
             self.body.line(template.format(total=_total(arrays), **values))
 
-    def _phase(self, phase: Phase) -> None:
-        if self.dialect.bundles is not None:
-            self.ties = iter(ties_of(phase, self.ast, self.aliased, self.dialect.bundles))
+    def _phase(self, phase: FinalPhase) -> None:
         if phase.parts[0].span is not None:
             self._packed(phase)
             return
@@ -205,7 +219,7 @@ class _Printer:
         self._in_order(phase.parts)
         self.body.close()
 
-    def _packed(self, phase: Phase) -> None:
+    def _packed(self, phase: FinalPhase) -> None:
         """The tiles of packed parts: which part a tile is of holds for all its threads alike."""
         block = Var("block", phase.tile.var.dtype)
         self.body.loop(self.dialect.grid, evolve(phase.tile, var=block))
@@ -223,41 +237,68 @@ class _Printer:
         self.body.close()
         self.body.close()
 
-    def _in_order(self, parts: Sequence[Part]) -> None:
+    def _in_order(self, parts: Sequence[FinalPart]) -> None:
         """The parts of a tile, each in a scope of its own."""
         for part in parts:
             if len(parts) > 1:
                 self.body.scope()
-            self._part(part, parts)
+            self._part(part)
             if len(parts) > 1:
                 self.body.close()
 
-    def _part(self, part: Part, beside: Sequence[Part]) -> None:
-        rows, digits = part.rows, list[Digit]()
+    def _part(self, part: FinalPart) -> None:
+        rows = None if part.are_rows_inside else part.rows
         if part.waits:
             self.body.wait()
         for let in part.lets:
             self.body.let(let)
-        if not self.body.aliased and print_row_groups(part, self.body):
-            return
         if rows is not None:
-            digits = digits_of(rows, part.row_lets) if self.dialect.counter else []
-            print_start(rows, digits, self.body)
+            self._start(rows, part.digits)
             self.body.loop(self.dialect.warp, rows)
-        for let in part.row_lets:
-            if let not in [d for d, _ in digits]:
+        if not part.are_rows_inside:
+            for let in part.row_lets:
                 self.body.let(let)
-        for b in self.registers:
-            self._array(b)
+            for b in self.registers:
+                self._array(b)
         self.body.by_row = rows is not None
-        if not print_fused(part, beside, self.body):
-            for stage in part.stages:
-                self.body.tie = next(self.ties, None)
-                print_stage(stage, self.body)
+        for stage in part.stages:
+            self._stage(stage)
         self.body.by_row = False
         if rows is not None:
-            print_step(digits, self.body)
+            self._step(part.digits)
             self.body.close()
+
+    def _stage(self, stage: FinalStage) -> None:
+        if stage.waits:
+            self.body.wait()
+        self.body.scalars.positions.update(stage.variables)
+        if stage.is_of_vectors:
+            vectors: tuple[VectorStmt, ...] = stage.statements  # type: ignore[assignment]
+            VectorPrinter(self.body).print(vectors)
+        else:
+            threads: tuple[ThreadStmt, ...] = stage.statements  # type: ignore[assignment]
+            ThreadPrinter(self.body).print(threads)
+
+    def _start(self, rows: Loop, digits: Sequence[RowDigit]) -> None:
+        """What counted coordinates are in the first row, in front of the loop over rows."""
+        for let in (d.let for d in digits):
+            kind, value = self.dialect.type_of(let.var.dtype), _at(let.value, rows.var, rows.start)
+            values = {"type": kind, "name": let.var.name, "value": self.body.scalars.expr(value)}
+            self.body.line(self.dialect.counter.format(**values))
+
+    def _step(self, digits: Sequence[RowDigit]) -> None:
+        """The last coordinate goes on by one; where it is over, the one before does."""
+        body, opened = self.body, 0
+        for digit in reversed(digits):
+            name = digit.let.var.name
+            if digit.extent is None:
+                body.line(f"++{name};")
+                break
+            body.open(f"if (++{name} == {body.scalars.expr(digit.extent)})")
+            body.line(f"{name} = 0;")
+            opened += 1
+        for _ in range(opened):
+            body.close()
 
     def _array(self, b: Buffer) -> None:
         """The registers that hold a row's vectors between its stages."""
@@ -270,14 +311,10 @@ class _Printer:
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
 
 
-def _rereads(ast: KernelAST) -> bool:
-    """Whether a kernel reads what it has written to a result."""
-    results = {b.name for b in ast.params if b.written}
-    stages = [s for phase in ast.phases for s in phase.stages]
-    if any(isinstance(s, Dot) and {s.a.buffer, s.b.buffer} & results for s in stages):
-        return True
-    values = (x for s in stages if isinstance(s, Stage) for t in s.body for x in expressions(t))
-    return any(isinstance(x, Load) and x.buffer in results for v in values for x in walk(v))
+def _at(x: Expr, var: Var, value: Expr) -> Expr:
+    if isinstance(x, Var):
+        return value if x == var else x
+    return replace_children(x, lambda child: _at(child, var, value))
 
 
 def _total(arrays: Sequence[Buffer]) -> str:

@@ -12,12 +12,17 @@ import math
 from collections.abc import Iterator
 from functools import lru_cache
 
+from passkit.ast.expr import Binary, Const, Expr
+from passkit.values import dtype as dt
+
 PRECISION = {4: 24, 8: 53}
 """Bits of a float of so many bytes."""
 RANGE = {4: 60, 8: 500}
 """The divisor's exponent lies between minus this and this, so that its reciprocal is normal."""
 TRIES = 3
 """How many neighbours of low are tried on either side."""
+LEAST, MOST = 2.0**-32, 2.0**32
+"""Between these, any divisor can be prepared at run time."""
 
 
 @lru_cache(maxsize=1024)
@@ -96,3 +101,35 @@ def _rounded(n: int, p: int) -> int:
 def _quotient(x: int, m: int, scale: int, p: int) -> int:
     """Return x 2^scale / m rounded to p bits; no quotient is the middle of two floats."""
     return _rounded(2 * ((x << scale) // m) + 1, p) // 2
+
+
+def is_quotient(x: Expr) -> bool:
+    """Return whether an expression is a quotient of float32 that is not a multiplication."""
+    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
+        return False
+    return not (isinstance(x.b, Const) and _is_power_of_two(float(x.b.value)))
+
+
+def has_divisor(c: Const) -> bool:
+    """Return whether a literal is a divisor: a known one, or one that is prepared at run time."""
+    value = float(c.value)
+    if not math.isfinite(value) or value == 0:
+        return False
+    return reciprocal(abs(value), c.dtype.nbytes) is not None or LEAST <= value <= MOST
+
+
+def is_known_divisor(c: Const) -> bool:
+    """Return whether a literal's reciprocal, as a sum of two floats, divides as it does."""
+    return reciprocal(abs(float(c.value)), c.dtype.nbytes) is not None
+
+
+def parts_of(c: Const) -> tuple[float, float]:
+    """Return the high and low part of the reciprocal of a known divisor."""
+    value = float(c.value)
+    pair = reciprocal(abs(value), c.dtype.nbytes)
+    assert pair is not None
+    return math.copysign(pair[0], value), math.copysign(pair[1], value)
+
+
+def _is_power_of_two(value: float) -> bool:
+    return math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5

@@ -16,9 +16,9 @@ from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.node import is_leaf as is_free
 from passkit.graph.op import FElement
+from passkit.ir.signs import Signs
 from passkit.lowering.arms import with_named_arms
 from passkit.lowering.parts import repeated_parts
-from passkit.lowering.signs import Signs
 from passkit.space.reads import Index, Reader, element, guarded_reads
 from passkit.space.space import Role
 

@@ -17,7 +17,6 @@ from passkit.dialects import dialect_of, print_kernel
 from passkit.dialects.base import Reach
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
-from passkit.dialects.row_lanes import has_rows, row_lanes
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
@@ -45,6 +44,7 @@ from passkit.space.layout import lay_out
 from passkit.target import Target
 from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
+from passkit.transforms.row_threads import has_rows, row_lanes
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 

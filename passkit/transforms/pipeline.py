@@ -10,7 +10,6 @@ from passkit.ast import Var
 from passkit.ast.stage import KernelAST, Level, Loop, Phase, Place, Stage
 from passkit.ast.stage import Part as StagePart
 from passkit.diagnostics import Diagnostic
-from passkit.dialects.lost_nans import with_lost_nans
 from passkit.errors import CodeGenError
 from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
@@ -31,6 +30,7 @@ from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.joins import JoinPhase, joined_kernel
+from passkit.transforms.lost_nans import with_lost_nans
 from passkit.transforms.lower_reductions import lower_reductions
 from passkit.transforms.place_barriers import place_barriers
 from passkit.transforms.quotients import divide_rows, mark_quotients

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.ast import Binary, Call, Const, Expr, Load, Select, Var
+from passkit.ast import Binary, Const, Expr, Load, Select, Var
 from passkit.ast.stage import KernelAST, Let, Stage
-from passkit.ast.tidy import map_statement, replace_children
+from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children
-from passkit.dialects.quotients import Proof, has_divisor, is_quotient, proofs_of
 from passkit.ir.loop import (
     Bind,
     Declare,
@@ -29,13 +28,10 @@ from passkit.ir.loop import (
     StoreStmt,
     expressions_of,
 )
+from passkit.ir.reciprocal import has_divisor, is_quotient
 from passkit.ir.rewrite import map_expressions, variable_names
+from passkit.transforms.quotient_proofs import with_short_quotients
 from passkit.values import dtype as dt
-
-NEAR_QUOTIENT = "near_quotient"
-"""The function of a dividend and a literal, where the bits of results next to 0 do not matter."""
-RECIPROCALS = ("reciprocal", "near_reciprocal")
-"""The functions of a divisor from 1 to infinity; the second may be wrong next to 0."""
 
 
 def mark_quotients(ast: KernelAST) -> KernelAST:
@@ -52,25 +48,10 @@ def mark_quotients(ast: KernelAST) -> KernelAST:
 
 def _marked(stage: Stage) -> Stage:
     """Return a stage with its quotients marked."""
-    statements = (*stage.before, *stage.body)
     is_loop = bool(stage.loops)  # locals of a loop are not read by other stages
     own = {s.var for s in stage.body if isinstance(s, Let)} if is_loop else set()
-    proofs = proofs_of(statements, own)
-    if not any(p.near_0 or p.at_least_1 for p in proofs.values()):
-        return stage
-
-    def change(x: Expr) -> Expr:
-        proof = proofs.get(x, Proof())
-        inner = replace_children(x, change)
-        if not isinstance(inner, Binary) or not is_quotient(inner):
-            return inner
-        if proof.at_least_1:
-            return Call(RECIPROCALS[proof.near_0], (inner.b,), inner.dtype)
-        if proof.near_0 and isinstance(inner.b, Const):
-            return Call(NEAR_QUOTIENT, (inner.a, inner.b), inner.dtype)
-        return inner
-
-    return evolve(stage, body=tuple(map_statement(s, change) for s in stage.body))
+    body = with_short_quotients(stage.body, own, stage.before)
+    return evolve(stage, body=tuple(body))
 
 
 def divide_rows(kernel: KernelIR) -> KernelIR:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import passkit as pk
-from passkit.dialects.row_lanes import has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
 from passkit.program.planning import planned
 from passkit.runtime.cuda.launch_config import launch_config, values_of
+from passkit.transforms.row_threads import has_rows, row_lanes, rows_at_once
 from passkit.values.size import Size, symbols_of
 from tests.planned import target
 

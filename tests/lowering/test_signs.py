@@ -11,7 +11,7 @@ import pytest
 import passkit as pk
 from passkit import ast
 from passkit.ast import Call, Expr, Var
-from passkit.lowering.signs import Signs
+from passkit.ir.signs import Signs
 from passkit.values import dtype as dt
 from tests.planned import plan
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from attrs import evolve
 
-from passkit.dialects.row_lanes import WARP
 from passkit.errors import DeviceError
 from passkit.ir.loop import KernelIR
 from passkit.plan.kernel import Kernel
@@ -34,6 +33,7 @@ from passkit.runtime.device.bound_program import check_block_memory
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.program import ArrayRef, CopyStep, LaunchStep
+from passkit.transforms.row_threads import WARP
 from passkit.values.units import bytes_text
 
 if TYPE_CHECKING:

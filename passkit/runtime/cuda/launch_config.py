@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from passkit.ast.stage import KernelAST, Place
-from passkit.dialects.row_lanes import WARP, has_rows, row_lanes, rows_at_once
 from passkit.plan.kernel import Kernel
 from passkit.sharing.shared import ALIGN
 from passkit.sharing.sharing import aligned
 from passkit.target import KIB
+from passkit.transforms.row_threads import WARP, has_rows, row_lanes, rows_at_once
 from passkit.values.size import evaluate, known_or_zero
 
 DEFAULT_SHARED_NBYTES = 48 * KIB

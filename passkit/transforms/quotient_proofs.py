@@ -1,23 +1,23 @@
-"""Quotients of float32 without a division, for languages in which divisions are slow.
+"""Quotients of float32 that have a shorter form, for languages in which divisions are slow.
 
 `prelude/device_math.h` has the functions. All of them give the division's bits; those that do so
-only for quotients that are not next to 0 are printed where the statements give the same results
-for any other number next to 0, such as in erf(x / 1.5) + 1.
+only for quotients that are not next to 0 are used where the statements give the same results for
+any other number next to 0, such as in erf(x / 1.5) + 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from attrs import field, frozen
 
-from passkit.ast import Binary, Call, Const, Expr, Load, Select, Unary, Var
+from passkit.ast import Binary, Call, Const, Expr, Select, Unary, Var
 from passkit.ast.stage import Fold, Let, Prefetch, Running, Statement, Store
+from passkit.ast.tidy import map_statement, replace_children
 from passkit.ast.walk import children, walk
-from passkit.dialects.base import QuotientTemplates
-from passkit.ir.reciprocal import reciprocal
-from passkit.lowering.signs import Signs
+from passkit.ir.reciprocal import is_quotient, reciprocal
+from passkit.ir.signs import Signs
 from passkit.values import dtype as dt
 
 NEAR_0 = {"known": 2.0**-70, "reciprocal": 2.0**-126}
@@ -31,46 +31,12 @@ SLOPE_OF_AT_MOST_2 = frozenset(
 )
 """Odd functions, and others, that are below twice the argument next to 0, and 0 at 0."""
 ONE_AT_0 = frozenset(["exp", "exp2", "exp_nonpositive", "cos", "cosh"])
+NEAR_QUOTIENT = "near_quotient"
+"""The function of a dividend and a literal, where the bits of results next to 0 do not matter."""
+RECIPROCALS = ("reciprocal", "near_reciprocal")
+"""The functions of a divisor from 1 to infinity; the second may be wrong next to 0."""
 MOST_WITH_SIGN = 1.9
 """Quotients by less than this are 0 only if their dividend is."""
-LEAST, MOST = 2.0**-32, 2.0**32
-"""Between these, any divisor can be `measured`."""
-
-
-def is_quotient(x: Expr) -> bool:
-    """Return whether an expression is a quotient of float32 that is not a multiplication."""
-    if not isinstance(x, Binary) or x.op != "/" or x.dtype is not dt.float32:
-        return False
-    return not (isinstance(x.b, Const) and _is_power_of_two(float(x.b.value)))
-
-
-def divisor_of(c: Const, templates: QuotientTemplates) -> tuple[str, bool] | None:
-    """Return the template of a literal as a divisor, and whether it is known; None if it has none.
-
-    The template has a place for {value}, and for {high} and {low} if it is known.
-    """
-    value = float(c.value)
-    if not math.isfinite(value) or value == 0:
-        return None
-    if reciprocal(abs(value), c.dtype.nbytes) is not None:
-        return templates.known_divisor, True
-    return (templates.measured, False) if LEAST <= value <= MOST else None
-
-
-def has_divisor(c: Const) -> bool:
-    """Return whether a literal has a divisor, see `divisor_of`."""
-    value = float(c.value)
-    if not math.isfinite(value) or value == 0:
-        return False
-    return reciprocal(abs(value), c.dtype.nbytes) is not None or LEAST <= value <= MOST
-
-
-def parts_of(c: Const) -> tuple[float, float]:
-    """Return the high and low part of the reciprocal of a known divisor."""
-    value = float(c.value)
-    pair = reciprocal(abs(value), c.dtype.nbytes)
-    assert pair is not None
-    return math.copysign(pair[0], value), math.copysign(pair[1], value)
 
 
 @frozen
@@ -115,10 +81,6 @@ def _values(s: Statement) -> list[Expr]:
     if isinstance(s, Prefetch):
         return []
     return [s.value, s.combine] if isinstance(s, (Fold, Running)) else [s.value]
-
-
-def _is_power_of_two(value: float) -> bool:
-    return math.isfinite(value) and abs(math.frexp(value)[0]) == 0.5
 
 
 def _is_reciprocal_from_1(x: Expr, signs: Signs, lets: dict[Var, Expr]) -> bool:
@@ -267,7 +229,29 @@ def _small(states: Iterable[_State]) -> bool:
     return all(s.most is not None and s.most < TINY for s in states)
 
 
-def can_move(x: Expr) -> bool:
-    """Return whether a value may be computed where it is not asked for: arms load nothing."""
-    arms = (arm for part in walk(x) if isinstance(part, Select) for arm in (part.a, part.b))
-    return not any(isinstance(part, Load) for arm in arms for part in walk(arm))
+def with_short_quotients(
+    statements: Sequence[Statement], varying: Container[Var], owners: Sequence[Statement] = ()
+) -> list[Statement]:
+    """Return statements with calls in place of the quotients that have a shorter form.
+
+    Args:
+        statements: the statements, which all follow each other.
+        varying: the locals that nothing else reads.
+        owners: statements in front of them, whose quotients stay.
+    """
+    proofs = proofs_of((*owners, *statements), varying)
+    if not any(p.near_0 or p.at_least_1 for p in proofs.values()):
+        return [*statements]
+
+    def change(x: Expr) -> Expr:
+        proof = proofs.get(x, Proof())
+        inner = replace_children(x, change)
+        if not isinstance(inner, Binary) or not is_quotient(inner):
+            return inner
+        if proof.at_least_1:
+            return Call(RECIPROCALS[proof.near_0], (inner.b,), inner.dtype)
+        if proof.near_0 and isinstance(inner.b, Const):
+            return Call(NEAR_QUOTIENT, (inner.a, inner.b), inner.dtype)
+        return inner
+
+    return [map_statement(s, change) for s in statements]

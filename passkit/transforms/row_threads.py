@@ -1,8 +1,8 @@
 """The threads of a row: a warp, or a part of one, which then has several short rows at a time.
 
-A warp that folds a row of 40 elements has most of its threads idle, and takes five steps to join
-what they found; eight threads take three, and a warp has four such rows. Of a tile of ten rows a
-block of eight warps would have six idle in its second turn: five warps take them in two.
+A warp that reduces a row of 40 elements has most of its threads idle, and combines their partial
+results in five steps; eight threads need three, and a warp has four such rows. Of a tile of ten
+rows a block of eight warps would have six idle in its second iteration: five warps take two.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EACH = 8
 
 
 def row_lanes(ast: KernelAST, values: Mapping[str, Extent]) -> int:
-    """How many threads take a row of a kernel together, a power of two from 8 to 32.
+    """Return how many threads take a row of a kernel together, a power of two from 8 to 32.
 
     ``values`` are the kernel's sizes by their names. All rows of a kernel are taken by as many, as
     its longest needs; by a warp where one of them may have any length.
@@ -38,27 +38,27 @@ def row_lanes(ast: KernelAST, values: Mapping[str, Extent]) -> int:
 
 
 def rows_at_once(ast: KernelAST, values: Mapping[str, Extent], most: int) -> int:
-    """How many rows of a tile of a kernel a block takes at a time: alike in all its turns.
+    """Return how many rows of a tile a block takes at a time, as many in each iteration.
 
     At most so many, which are those where a tile may have any number.
     """
     longest = 0
     for loop in _rows(ast):
-        found = _number(expression(normal(loop.stop - loop.start, {})), values)
-        if found is None:
+        number = _number(expression(normal(loop.stop - loop.start, {})), values)
+        if number is None:
             return most
-        longest = max(longest, found)
+        longest = max(longest, number)
     turns = -(-longest // most)
     return -(-longest // turns) if turns else most
 
 
 def has_rows(ast: KernelAST) -> bool:
-    """Whether rows of a tile have threads of their own."""
+    """Return whether rows of a tile have threads of their own."""
     return any(part.rows is not None or any(map(_is_of_rows, part.stages)) for part in _parts(ast))
 
 
 def _lanes(ast: KernelAST) -> Iterator[Loop]:
-    """The loops over what a row has."""
+    """Yield the loops over the elements of a row."""
     for part in _parts(ast):
         for stage in part.stages:
             if isinstance(stage, Stage) and (part.rows is not None or _is_of_rows(stage)):
@@ -66,7 +66,7 @@ def _lanes(ast: KernelAST) -> Iterator[Loop]:
 
 
 def _rows(ast: KernelAST) -> Iterator[Loop]:
-    """The loops over the rows of a tile."""
+    """Yield the loops over the rows of a tile."""
     for part in _parts(ast):
         if part.rows is not None:
             yield part.rows
@@ -84,13 +84,13 @@ def _is_of_rows(stage: Stage | Dot) -> bool:
 
 
 def _number(x: Expr, values: Mapping[str, Extent]) -> int | None:
-    """An index that only sizes tell, if they do."""
-    found: Extent | None = None
+    """Return an index that follows from sizes alone; None for another."""
+    extent: Extent | None = None
     match x:
         case Const():
-            found = int(x.value)
+            extent = int(x.value)
         case Var(name):
-            found = values.get(name)
+            extent = values.get(name)
         case SizeOf(size):
-            found = substitute(size, values)
-    return None if isinstance(found, Size) else found
+            extent = substitute(size, values)
+    return None if isinstance(extent, Size) else extent

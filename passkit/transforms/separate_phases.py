@@ -11,39 +11,39 @@ from passkit.ast.renaming import names_in
 from passkit.ast.stage import Dot, Fold, KernelAST, Phase, Running, Store
 
 
-def by_phase(ast: KernelAST) -> Iterator[KernelAST]:
-    """The phases of a kernel, each with the scratch that it has, and buffers that it writes."""
+def separate_phases(ast: KernelAST) -> Iterator[KernelAST]:
+    """Yield the phases of a kernel, each with its scratch and the buffers that it writes."""
     for phase in ast.phases:
-        known, stored = set(names_in(phase)), _stored(phase)
+        names, stored = set(names_in(phase)), _stored(phase)
         yield evolve(
             ast,
             params=tuple(evolve(b, written=b.name in stored) for b in ast.params),
-            scratch=tuple(b for b in ast.scratch if b.name in known),
+            scratch=tuple(b for b in ast.scratch if b.name in names),
             phases=(phase,),
         )
 
 
-def passed_on(ast: KernelAST) -> set[str]:
-    """The buffers in which a phase finds what an earlier one stored."""
-    found, stored = set[str](), set[str]()
+def crossing_buffers(ast: KernelAST) -> set[str]:
+    """Return the buffers in which a phase finds what an earlier one stored."""
+    crossing, stored = set[str](), set[str]()
     for phase in ast.phases:
-        found |= stored & set(names_in(phase))
+        crossing |= stored & set(names_in(phase))
         stored |= _stored(phase)
-    return found
+    return crossing
 
 
 def _stored(phase: Phase) -> set[str]:
-    """The buffers that a phase writes."""
-    found: set[str] = set()
+    """Return the buffers that a phase writes."""
+    written: set[str] = set()
     todo: list[Any] = list(phase.stages)
     while todo:
         x = todo.pop()
         if isinstance(x, tuple):
             todo += x
         elif isinstance(x, Dot):
-            found.add(x.c.buffer)
+            written.add(x.c.buffer)
         elif isinstance(x, (Store, Fold, Running)):
-            found |= {x.buffer} if x.buffer is not None else set()
+            written |= {x.buffer} if x.buffer is not None else set()
         elif has(type(x)):
             todo += (v for f in fields(type(x)) if isinstance(v := getattr(x, f.name), tuple))
-    return found
+    return written

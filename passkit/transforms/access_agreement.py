@@ -1,7 +1,7 @@
-"""Ties: loops over lanes that meet in memory with no wait between them.
+"""Agreement of loops over threads that meet in memory with no barrier between them.
 
-There a lane reads what it has stored itself. So bundles must give the same elements to the same
-lane in all of them, in all turns of the loops around them, or there are none.
+There a thread reads what it has stored itself. So vector accesses must give the same elements to
+the same thread in all of them, in all iterations of the loops around them, or there are none.
 """
 
 from __future__ import annotations
@@ -14,13 +14,20 @@ from passkit.ast import Expr
 from passkit.ast.stage import Buffer, Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
-from passkit.dialects.base import BundleTemplates
-from passkit.dialects.bundled import Bundle, Tie, count_of, even_in, found_in, plain_of
-from passkit.dialects.wholes import pays, whole_count
+from passkit.ir.features import AccessFeatures
+from passkit.ir.threads import AccessArray
+from passkit.transforms.thread_accesses import (
+    Agreement,
+    access_count,
+    consecutive_elements,
+    plain_statements,
+    required_multiples,
+)
+from passkit.transforms.thread_vectors import gains_by_vectors, vector_count
 from passkit.values.size import Extent, at_least
 
-FREE, APART = None, Tie(0, ())
-"""A loop that may have bundles of its own; one that has none."""
+FREE, APART = None, Agreement(0, ())
+"""A loop that may have vector accesses of its own; one that has none."""
 
 
 @frozen
@@ -33,14 +40,14 @@ class _Touched:
 
     @property
     def lane(self) -> Loop | None:
-        """Its loop over lanes."""
+        """Its loop over threads."""
         if isinstance(self.stage, Dot):
             return None
         return next((x for x in self.stage.loops if x.level is Level.CTA), None)
 
     @property
     def own(self) -> frozenset[str]:
-        """What it stores and loads again in another turn of the loops around its lanes."""
+        """The buffers that it stores to and loads again in another iteration around its threads."""
         stage = self.stage
         if isinstance(stage, Dot):
             return frozenset()
@@ -50,34 +57,35 @@ class _Touched:
         return self.read & self.written if serial else frozenset()
 
 
-def ties_of(
-    phase: Phase, ast: KernelAST, aliased: Set[str], templates: BundleTemplates
-) -> list[Tie | None]:
-    """The tie of each stage of a phase of a kernel, in order.
+def agreements_of(
+    phase: Phase, ast: KernelAST, aliased: Set[str], features: AccessFeatures
+) -> list[Agreement | None]:
+    """Return the agreement of each stage of a phase of a kernel, in order.
 
     Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place.
+    ``features`` are the vector accesses of the language.
     """
     names = {**_places(ast.scratch), **dict.fromkeys(aliased, "")}
     stages, sizes = [_touched(s, names) for s in phase.stages], ast.sizes
-    ties: list[Tie | None] = [FREE] * len(stages)
+    agreements: list[Agreement | None] = [FREE] * len(stages)
     for span in _intervals(phase):
         for together in _meeting([(k, stages[k]) for k in span]):
-            tie = _tie([stages[k] for k in together], sizes, templates)
+            agreement = _agreement([stages[k] for k in together], sizes, features)
             for k in together:
-                ties[k] = tie
-    return ties
+                agreements[k] = agreement
+    return agreements
 
 
 def _places(scratch: Iterable[Buffer]) -> dict[str, str]:
-    """A name for the bytes of each scratch array: that of one which has some of them too."""
-    found: list[tuple[str, Extent, Extent]] = []
+    """Return a name for the bytes of each scratch array: that of one which has some of them too."""
+    placed: list[tuple[str, Extent, Extent]] = []
     names: dict[str, str] = {}
     for b in scratch:
         if b.offset is None:
             continue
         end = b.offset + b.extent * b.dtype.nbytes
-        meets = [n for n, first, last in found if not _apart(first, last, b.offset, end)]
-        found.append((b.name, b.offset, end))
+        meets = [n for n, first, last in placed if not _apart(first, last, b.offset, end)]
+        placed.append((b.name, b.offset, end))
         names[b.name] = names[meets[0]] if meets else b.name
         joined = {names[n] for n in meets}
         names = {n: names[b.name] if x in joined else x for n, x in names.items()}
@@ -85,12 +93,12 @@ def _places(scratch: Iterable[Buffer]) -> dict[str, str]:
 
 
 def _apart(first: Extent, last: Extent, begin: Extent, end: Extent) -> bool:
-    """Whether two ranges of bytes surely have none in common."""
+    """Return whether two ranges of bytes surely have none in common."""
     return at_least(begin - last, 0) or at_least(first - end, 0)
 
 
 def _touched(stage: Stage | Dot, places: Mapping[str, str]) -> _Touched:
-    """A stage with what it reads and writes, by the names of their bytes."""
+    """Return a stage with what it reads and writes, by the names of their bytes."""
     if isinstance(stage, Dot):
         read, written = {stage.a.buffer, stage.b.buffer}, {stage.c.buffer}
     else:
@@ -98,12 +106,12 @@ def _touched(stage: Stage | Dot, places: Mapping[str, str]) -> _Touched:
         read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
         stores = [s.buffer for s in statements if isinstance(s, (Store, Fold))]
         written = {b for b in stores if b is not None}
-    names = (frozenset(places.get(b, b) for b in found) for found in (read, written))
+    names = (frozenset(places.get(b, b) for b in buffers) for buffers in (read, written))
     return _Touched(stage, *names)
 
 
 def _intervals(phase: Phase) -> Iterator[list[int]]:
-    """The stages between two waits, by number: as tiles and rows repeat, ends meet begins."""
+    """Yield the stages between two barriers, by number: tiles and rows repeat, ends meet begins."""
     numbers, begins, count = list[int](), list[tuple[int, int]](), 0
     for part in phase.parts:
         first = len(numbers)
@@ -123,53 +131,55 @@ def _intervals(phase: Phase) -> Iterator[list[int]]:
 
 
 def _meeting(stages: Sequence[tuple[int, _Touched]]) -> Iterator[list[int]]:
-    """Stages of an interval that meet in a buffer, by number: directly, or through others."""
+    """Yield stages of an interval that meet in a buffer, by number: also through others."""
     left = dict(stages)
     while left:
         first, own = left.popitem()
-        found, names = {first: own}, own.read | own.written
+        group, names = {first: own}, own.read | own.written
         grew = True
         while grew:
-            more = {k: t for k, t in left.items() if any(_meet(t, x) for x in found.values())}
+            more = {k: t for k, t in left.items() if any(_meet(t, x) for x in group.values())}
             grew = bool(more)
-            found |= more
+            group |= more
             left = {k: t for k, t in left.items() if k not in more}
-        if len(found) > 1 or (names and own.own):
-            yield sorted(found)
+        if len(group) > 1 or (names and own.own):
+            yield sorted(group)
 
 
 def _meet(a: _Touched, b: _Touched) -> bool:
     return bool(a.written & (b.read | b.written) or b.written & a.read)
 
 
-def _tie(stages: Iterable[_Touched], sizes: Container[str], templates: BundleTemplates) -> Tie:
-    """What the loops of stages that meet agree upon."""
-    pairs: list[tuple[Loop, list[Bundle]]] = []
-    counts, paying = list[int](), False
+def _agreement(
+    stages: Iterable[_Touched], sizes: Container[str], features: AccessFeatures
+) -> Agreement:
+    """Return what the loops of stages that meet agree upon."""
+    pairs: list[tuple[Loop, list[AccessArray]]] = []
+    counts, gains = list[int](), False
     for touched in stages:
         lane, stage = touched.lane, touched.stage
         if lane is None or isinstance(stage, Dot):
             return APART
-        plain = plain_of(stage.body)
-        found = found_in(lane, plain)
-        if found is None:
-            return APART
-        pairs.append((lane, found))
-        if templates.computes:
-            counts.append(whole_count(lane, plain, found, templates))
-            paying |= pays(plain)
-    (first, _), places = pairs[0], [b for _, found in pairs for b in found]
-    if not places or any((x.start, x.stop) != (first.start, first.stop) for x, _ in pairs):
-        return APART
-    if templates.computes:
-        return Tie(min(counts) if paying else 0, ())
-    count = count_of(first, places, templates)
-    if not count:
-        return APART
-    even: dict[Expr, None] = {}
-    for lane, found in pairs:
-        own = even_in(lane, found, count, sizes)
+        plain = plain_statements(stage.body)
+        own = consecutive_elements(lane, plain)
         if own is None:
             return APART
-        even |= dict.fromkeys(own)
-    return Tie(count, tuple(even))
+        pairs.append((lane, own))
+        if features.vector_functions is not None:
+            counts.append(vector_count(lane, plain, own, features))
+            gains |= gains_by_vectors(plain)
+    (first, _), arrays = pairs[0], [a for _, own in pairs for a in own]
+    if not arrays or any((x.start, x.stop) != (first.start, first.stop) for x, _ in pairs):
+        return APART
+    if features.vector_functions is not None:
+        return Agreement(min(counts) if gains else 0, ())
+    count = access_count(first, arrays, features)
+    if not count:
+        return APART
+    multiples: dict[Expr, None] = {}
+    for lane, own in pairs:
+        required = required_multiples(lane, own, count, sizes)
+        if required is None:
+            return APART
+        multiples |= dict.fromkeys(required)
+    return Agreement(count, tuple(multiples))

@@ -15,11 +15,10 @@ from passkit.ast import Binary, Call, Cast, Expr, Load, Select, Unary, Var, is_s
 from passkit.ast.stage import Fold, KernelAST, Let, Running, Stage, Statement, Store
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, loads, walk
+from passkit.ir.features import MAXIMUM_NUMBER
 from passkit.transforms.partial_results import extreme_of
 from passkit.values import dtype as dt
 
-VARIANT = "maximum_number"
-"""The function of two numbers; of a number and NaN it is the number."""
 KEEPING = frozenset(
     [
         "abs",
@@ -66,7 +65,7 @@ def with_lost_nans(ast: KernelAST) -> KernelAST:
 
 def _of_numbers(f: Fold) -> Fold:
     assert isinstance(f.combine, Call)
-    return evolve(f, combine=evolve(f.combine, name=VARIANT))
+    return evolve(f, combine=evolve(f.combine, name=MAXIMUM_NUMBER))
 
 
 def _gets_it_back(f: Fold, stage: Stage, behind: list[Stage], results: frozenset[str]) -> bool:

@@ -27,12 +27,12 @@ class Separate:
 
 
 def is_packed(ast: KernelAST) -> bool:
-    """Whether the parts of a kernel have tiles of their own."""
+    """Return whether the parts of a kernel have tiles of their own."""
     return any(part.span is not None for phase in ast.phases for part in phase.parts)
 
 
 def separated(ast: KernelAST) -> Iterator[Separate]:
-    """The parts of a packed kernel, each as a kernel."""
+    """Yield the parts of a packed kernel, each as a kernel."""
     (phase,) = ast.phases
     params = {b.name: k for k, b in enumerate(ast.params)}
     sizes = {n: k for k, n in enumerate(ast.sizes)}
@@ -41,12 +41,12 @@ def separated(ast: KernelAST) -> Iterator[Separate]:
         span = parts[0].span
         assert span is not None
         own = tuple(evolve(p, span=None) for p in parts)
-        found = dict.fromkeys(names_in(own))
-        arrays = [scratch[n] for n in scratch if n in found]
+        names_used = dict.fromkeys(names_in(own))
+        arrays = [scratch[n] for n in scratch if n in names_used]
         extents = [x for b in arrays for x in (b.extent, b.offset) if x is not None]
-        found |= dict.fromkeys(sorted(symbols_of(extents)))
-        used = [n for n in found if n in params]
-        numbers = [n for n in found if n in sizes]
+        names_used |= dict.fromkeys(sorted(symbols_of(extents)))
+        used = [n for n in names_used if n in params]
+        numbers = [n for n in names_used if n in sizes]
         names = {n: f"b{k}" for k, n in enumerate(used)}
         names |= {n: f"n{k}" for k, n in enumerate(numbers)}
         names |= {b.name: f"{b.name[0]}{k}" for k, b in enumerate(arrays)}
@@ -66,27 +66,27 @@ def separated(ast: KernelAST) -> Iterator[Separate]:
 
 
 def _apart(parts: Iterable[Part], meeting: Set[str]) -> list[tuple[Part, ...]]:
-    """Parts that run one after the other in each tile: those that meet in a buffer."""
-    found: list[tuple[list[Part], set[str]]] = []
+    """Return the parts that run one after the other in each tile: those that meet in a buffer."""
+    groups: list[tuple[list[Part], set[str]]] = []
     for part in parts:
         own, names = [part], set(meeting & set(names_in(part)))
-        for k, (before, theirs) in enumerate(found):
+        for k, (before, theirs) in enumerate(groups):
             if before[0].span == part.span and names & theirs:
-                own = [*(p for ps, _ in found[k:] for p in ps), part]
-                names.update(*(n for _, n in found[k:]))
-                del found[k:]
+                own = [*(p for ps, _ in groups[k:] for p in ps), part]
+                names.update(*(n for _, n in groups[k:]))
+                del groups[k:]
                 break
-        found.append((own, names))
-    return [tuple(ps) for ps, _ in found]
+        groups.append((own, names))
+    return [tuple(ps) for ps, _ in groups]
 
 
 def _moved(b: Buffer, names: dict[str, str]) -> Buffer:
-    """A scratch array under the names that the part has."""
+    """Return a scratch array under the names that the part has."""
     symbols = {n: Size.symbol(new) for n, new in names.items()}
 
     def extent(x: Extent | None) -> Extent | None:
         return None if x is None else substitute(x, symbols)
 
-    found = extent(b.extent)
-    assert found is not None
-    return evolve(b, name=names[b.name], extent=found, offset=extent(b.offset))
+    own_extent = extent(b.extent)
+    assert own_extent is not None
+    return evolve(b, name=names[b.name], extent=own_extent, offset=extent(b.offset))

@@ -1,0 +1,346 @@
+"""The printer of loops over threads: one spelling for each form of `passkit.ir.threads`.
+
+It takes no decision: what the statements do not say is not printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from passkit.ast import Const
+from passkit.ast.stage import Dot, Let, Loop, Matrix, Prefetch, Store
+from passkit.dialects.base import AheadTemplates, BundleTemplates, QuotientTemplates
+from passkit.dialects.body import Body
+from passkit.dialects.expressions import ATOM
+from passkit.dialects.thread_vector_printer import ThreadVectorPrinter
+from passkit.errors import CodeGenError
+from passkit.ir.loop import Assign, Declare, DivideVector, PrepareDivisor
+from passkit.ir.rewrite import substitute
+from passkit.ir.threads import (
+    AccessArray,
+    AccessFor,
+    Block,
+    DeclareArray,
+    ElementFor,
+    ExtentLet,
+    FinishReduction,
+    MatrixProduct,
+    OpenArray,
+    RowFor,
+    SequentialFor,
+    StoreArray,
+    StoreOnce,
+    ThreadFor,
+    ThreadStmt,
+    VectorThreadFor,
+    first_of,
+    rest_of,
+)
+
+
+class ThreadPrinter:
+    """Adds statements of threads to the body of a kernel.
+
+    ``access`` is the `AccessFor` around the current statement.
+    """
+
+    def __init__(self, body: Body) -> None:
+        self.body, self.scalars, self.dialect = body, body.scalars, body.dialect
+        self.access: AccessFor | None = None
+
+    def print(self, statements: Iterable[ThreadStmt]) -> None:
+        """Add statements in order."""
+        for s in statements:
+            self._statement(s)
+
+    def _statement(self, s: ThreadStmt) -> None:
+        """Add a statement."""
+        body = self.body
+        match s:
+            case Let():
+                body.let(s)
+            case ExtentLet(var, value):
+                body.let(Let(var, value))
+                self.scalars.extents.add(var.name)
+            case Store():
+                body.store(s)
+            case StoreOnce(store):
+                body.store_once(store)
+            case Prefetch(buffer, index):
+                if self.dialect.prefetch:
+                    at = self.scalars.address(buffer, index)
+                    body.line(self.dialect.prefetch.format(at=at, mask="m"))
+            case Declare(var, value):
+                kind = self.dialect.type_of(var.dtype)
+                body.line(f"{kind} {var.name} = {self.scalars.expr(value)};")
+            case Assign(var, value):
+                body.line(f"{var.name} = {self.scalars.expr(value)};")
+            case FinishReduction():
+                self._finish(s)
+            case PrepareDivisor() | DivideVector():
+                self._divisor(s)
+            case OpenArray() | StoreArray() | DeclareArray():
+                self._array(s)
+            case MatrixProduct(dot):
+                self._product(dot)
+            case VectorThreadFor():
+                ThreadVectorPrinter(body, s).print()
+            case _:
+                self._nested(s)
+
+    def _nested(self, s: ThreadStmt) -> None:
+        """Add a statement that has others inside."""
+        body = self.body
+        match s:
+            case RowFor():
+                self._rows(s)
+            case SequentialFor(loop, inside, unroll):
+                if unroll:
+                    body.line(f"{self._bundles.unroll} {unroll}")
+                body.loop(self.dialect.thread_down if loop.down else self.dialect.thread, loop)
+                self.print(inside)
+                body.close()
+            case ThreadFor():
+                self._threads(s)
+            case AccessFor():
+                self._access_loop(s)
+            case ElementFor():
+                self._elements(s)
+            case Block(inside):
+                body.scope()
+                self.print(inside)
+                body.close()
+            case _:
+                raise CodeGenError(f"the printer of threads does not know {type(s).__name__}")
+
+    # Loops.
+
+    def _rows(self, s: RowFor) -> None:
+        """Add loops over rows: the threads of a row take its rows one after the other."""
+        body = self.body
+        by_row, body.by_row = body.by_row, True
+        for x in s.loops:
+            body.loop(self.dialect.thread if by_row else self.dialect.warp, x)
+        self.print(s.body)
+        for _ in s.loops:
+            body.close()
+        body.by_row = by_row
+
+    def _threads(self, s: ThreadFor) -> None:
+        """Add a loop that threads share out."""
+        body, loop = self.body, s.loop
+        body.scalars.positions.add(loop.var.name)
+        start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
+        template = body.lane_of_block if s.is_of_block else body.lane
+        body.open_loop(template, var=loop.var.name, start=start, stop=stop)
+        self.print(s.body)
+        body.close()
+
+    def _access_loop(self, s: AccessFor) -> None:
+        """Add a loop with vector accesses and the rest of its elements, in a scope of its own."""
+        body, t, loop = self.body, self._bundles, s.loop
+        around, self.access = self.access, s
+        name, count = loop.var.name, s.count
+        body.scalars.positions.add(name)
+        start, stop = self._ends(loop)
+        most = stop if start == "0" else f"{stop} - {start}"
+        most += f" + {count - 1}" * s.is_ragged
+        whole = f"{most} / {count}" if most == stop else f"({most}) / {count}"
+        body.scope()
+        body.line(t.whole.format(name=name, value=self._tested(s, whole)))
+        times = f"{s.num_ahead} * " if s.num_ahead > 1 else ""
+        body.open_loop(
+            body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles", times=times
+        )
+        body.scalars.positions.add(first_of(loop).name)
+        if s.num_ahead > 1:
+            self._ask(s)
+            self._open_iterations(s)
+            body.line(self._ahead.beyond.format(name=name))
+        self._first(s)
+        self.print(s.body)
+        for _ in range(1 + (s.num_ahead > 1)):
+            body.close()
+        left = f"{name}_bundles * {count}"
+        value = left if start == "0" else f"{start} + {left}"
+        if s.is_ragged:
+            value = f"{name}_bundles ? {stop} : {start}"
+        body.line(t.rest.format(name=name, value=value))
+        self.access = around
+        self._rest(s)
+        body.close()
+
+    def _rest(self, s: AccessFor) -> None:
+        """Add the loop over the elements that are in no access."""
+        assert s.rest.loop.start == rest_of(s.loop)
+        self._threads(s.rest)
+
+    def _ask(self, s: AccessFor) -> None:
+        """Add the loads of all iterations of a thread that come first."""
+        body, ahead, name = self.body, self._ahead, s.loop.var.name
+        loaded = [a for a in s.arrays if a.is_loaded]
+        for a in loaded:
+            texts = {"name": a.name, **self._texts(a)}
+            body.line(ahead.array.format(turns=s.num_ahead, **texts))
+        self._open_iterations(s)
+        self._first(s)
+        for a in loaded:
+            own = evolve(a, name=f"{a.name}_ahead[{name}_turn]")
+            body.line(ahead.within.format(name=name) + self._load(own))
+        body.close()
+
+    def _open_iterations(self, s: AccessFor) -> None:
+        """Begin the loop over the iterations of a thread that are loaded first."""
+        body, ahead, name = self.body, self._ahead, s.loop.var.name
+        body.line(self._bundles.unroll)
+        body.open(ahead.loop.format(name=name, turns=s.num_ahead))
+        step = ahead.step_of_tile if body.by_tile else ahead.step
+        body.line(ahead.here.format(name=name, step=step))
+
+    def _first(self, s: AccessFor) -> None:
+        """Add the number of the first element of an iteration."""
+        name, start = s.loop.var.name, self._ends(s.loop)[0]
+        first = f"{name}_{'here' if s.num_ahead > 1 else 'bundle'} * {s.count}"
+        at = first if start == "0" else f"{start} + {first}"
+        self.body.line(self._bundles.first.format(name=name, at=at))
+
+    def _elements(self, s: ElementFor) -> None:
+        """Add the loop over the elements of an iteration."""
+        body, t, access = self.body, self._bundles, self._access
+        name = access.loop.var.name
+        body.line(t.unroll)
+        body.open(t.each.format(name=name, count=access.count))
+        if s.is_numbered:
+            body.line(t.element.format(name=name))
+        if access.is_ragged:
+            body.open(t.within.format(name=name, stop=self._ends(access.loop)[1]))
+        self.print(s.body)
+        if access.is_ragged:
+            body.close()
+        body.close()
+
+    def _ends(self, loop: Loop) -> tuple[str, str]:
+        """Return the first value of a loop's variable and its end."""
+        start, stop = (self.scalars.expr(x, ATOM) for x in (loop.start, loop.stop))
+        return start, stop
+
+    def _tested(self, s: AccessFor, whole: str) -> str:
+        """Return the number of iterations: none where they would not begin as accesses need."""
+        t = self._bundles
+        if s.is_by_size:
+            texts = [self.scalars.expr(x, ATOM) for x in s.multiples]
+            sizes = f"({' | '.join(texts)})" if texts[1:] else "".join(texts)
+            return f"{sizes} % {s.count} == 0 ? {whole} : 0" if texts else whole
+        tests = dict.fromkeys(
+            t.aligned.format(at=self.scalars.address(a.buffer, a.index), **self._texts(a))
+            for a in s.starts
+        )
+        return f"{' && '.join(tests)} ? {whole} : 0"
+
+    # Arrays.
+
+    def _array(self, s: OpenArray | StoreArray | DeclareArray) -> None:
+        """Add a statement about an array of an iteration."""
+        body, t, access = self.body, self._bundles, self._access
+        match s:
+            case DeclareArray(name, dtype, is_zero):
+                kind = self.dialect.type_of(dtype)
+                text = t.array.format(type=kind, name=name, count=access.count)
+                body.line(text.removesuffix(";") + " = {};" if is_zero else text)
+            case OpenArray(array, loads) if loads and access.num_ahead > 1:
+                texts = {"name": array.name, "loop": access.loop.var.name, **self._texts(array)}
+                body.line(self._ahead.now.format(**texts))
+            case OpenArray(array, loads):
+                body.line(t.array.format(name=array.name, **self._texts(array)))
+                if loads:
+                    body.line(self._load(array))
+            case StoreArray(array):
+                body.line(self._accessed(array, (t.store, t.store_any, t.store_some)))
+
+    def _load(self, array: AccessArray) -> str:
+        """Return the load of an array."""
+        t = self._bundles
+        return self._accessed(array, (t.load, t.load_any, t.load_some))
+
+    def _accessed(self, array: AccessArray, templates: tuple[str, str, str]) -> str:
+        """Return an access: at an aligned address, at any, or at any and of some elements."""
+        s = self._access
+        first = first_of(s.loop)
+        index = substitute(array.index, {s.loop.var.name: first})
+        at = self.scalars.address(array.buffer, index)
+        template = templates[s.is_by_size + s.is_ragged]
+        left = f"{self._ends(s.loop)[1]} - {first.name}"
+        return template.format(name=array.name, at=at, left=left, **self._texts(array))
+
+    def _texts(self, array: AccessArray) -> dict[str, str | int]:
+        """Return what templates say of the elements of an array."""
+        space = self._bundles.space[array.buffer in self.scalars.scratch]
+        kind = self.dialect.type_of(array.dtype)
+        return {"type": kind, "count": self._access.count, "space": space}
+
+    # Reductions, quotients and products.
+
+    def _finish(self, s: FinishReduction) -> None:
+        """Add the end of a reduction: one number of those of all threads."""
+        text = self.body.fold.format(
+            type=self.dialect.type_of(s.var.dtype),
+            name=s.var.name,
+            acc=s.partial.name,
+            combine=self.scalars.expr(s.combine),
+        )
+        for line in text.splitlines():
+            self.body.line(line)
+
+    def _divisor(self, s: PrepareDivisor | DivideVector) -> None:
+        """Add a prepared divisor, or a division of all elements of an array."""
+        match s:
+            case PrepareDivisor(name, value):
+                text = self.scalars.expr(value)
+                self.body.line(self._quotients.prepare.format(name=name, value=text))
+            case DivideVector(target, source, divisor):
+                by = divisor
+                if isinstance(divisor, Const):
+                    by = self.scalars.literal_divisor(divisor)
+                texts = {"name": target, "x": source, "divisor": by}
+                self.body.line(self._quotients.over_array.format(**texts))
+
+    def _product(self, dot: Dot) -> None:
+        """Add a product of matrices."""
+        matrices = {name: self._matrix(getattr(dot, name)) for name in "abc"}
+        sizes = {name: self.scalars.expr(getattr(dot, name)) for name in "mnk"}
+        self.body.line(self.dialect.product.format(**matrices, **sizes))
+
+    def _matrix(self, x: Matrix) -> str:
+        """Return where a matrix begins, and its strides."""
+        strides = ", ".join(map(self.scalars.expr, (x.down, x.along)))
+        return f"{self.scalars.address(x.buffer, x.start)}, {strides}"
+
+    # The tables of the language.
+
+    @property
+    def _access(self) -> AccessFor:
+        """The loop with vector accesses around the current statement."""
+        assert self.access is not None
+        return self.access
+
+    @property
+    def _bundles(self) -> BundleTemplates:
+        """The spellings of vector accesses. Raises: CodeGenError if the dialect has none."""
+        if self.dialect.bundles is None:
+            raise CodeGenError(f"dialect {self.dialect.name} has no spellings of vector accesses")
+        return self.dialect.bundles
+
+    @property
+    def _ahead(self) -> AheadTemplates:
+        """The spellings of accesses that come first."""
+        assert self._bundles.ahead is not None
+        return self._bundles.ahead
+
+    @property
+    def _quotients(self) -> QuotientTemplates:
+        """The spellings of quotients. Raises: CodeGenError if the dialect has none."""
+        if self.dialect.quotients is None:
+            raise CodeGenError(f"dialect {self.dialect.name} has no spellings of quotients")
+        return self.dialect.quotients

@@ -1,0 +1,233 @@
+"""The printer of loops whose threads compute with vectors, see `VectorThreadFor`."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from passkit.ast import Binary, Call, Cast, Expr, Load, Select, Unary, Var
+from passkit.ast.stage import Fold, Let, Store
+from passkit.ast.walk import variables
+from passkit.dialects.base import WholeTemplates
+from passkit.dialects.body import Body
+from passkit.dialects.expressions import (
+    ATOM,
+    PRECEDENCE,
+    TERNARY,
+    UNARY,
+    enclosed,
+    operator,
+)
+from passkit.ir.rewrite import substitute
+from passkit.ir.threads import AccessArray, VectorThreadFor, first_of, term_of, total_of
+from passkit.values import dtype as dt
+from passkit.values.dtype import DType
+
+
+@frozen
+class ThreadVectorPrinter:
+    """Adds a loop whose threads compute with vectors to the body of a kernel.
+
+    ``widths`` are the bytes of an element of masks, by the names of the variables that are masks.
+    """
+
+    body: Body = field(repr=False)
+    vectors: VectorThreadFor
+    widths: dict[str, int] = field(factory=dict, eq=False, repr=False)
+
+    @property
+    def templates(self) -> WholeTemplates:
+        """The language's spellings."""
+        bundles = self.body.dialect.bundles
+        assert bundles is not None and bundles.vectors is not None
+        return bundles.vectors
+
+    def varies(self, x: Expr) -> bool:
+        """Return whether a value differs from element to element."""
+        return not self.vectors.varying.isdisjoint(variables(x))
+
+    def print(self) -> None:
+        """Add the loop, in a scope of its own, and the ends of its reductions."""
+        body, loop, n = self.body, self.vectors.loop, self.vectors.count
+        name = loop.var.name
+        assert body.dialect.bundles is not None
+        t = body.dialect.bundles
+        body.scalars.positions.add(name)
+        start, stop = (body.scalars.expr(x, ATOM) for x in (loop.start, loop.stop))
+        folds = [s for s in self.vectors.body if isinstance(s, Fold)]
+        body.scope()
+        length = stop if start == "0" else f"{stop} - {start}"
+        body.line(t.whole.format(name=name, value=f"({length} + {n - 1}) / {n}"))
+        for f in folds:
+            body.line(f"{self._kind(f.var.dtype)} {total_of(f).name} = {self._splat(f.identity)};")
+        body.open_loop(body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles")
+        first = f"{name}_bundle * {n}"
+        body.line(t.first.format(name=name, at=first if start == "0" else f"{start} + {first}"))
+        body.scalars.positions.add(f"{name}_first")
+        self._local(f"{body.dialect.type_of(dt.int64)} {name}_left", f"{stop} - {name}_first")
+        if self.vectors.reads_number:
+            numbers = ", ".join(map(str, range(n)))
+            text = self._spell(
+                self.templates.places, dt.int64, first=f"{name}_first", numbers=numbers
+            )
+            self._local(f"{self._kind(dt.int64)} {name}", text)
+        for b in self.vectors.arrays:
+            if b.is_loaded:
+                self._local(f"{self._kind(b.dtype)} {b.name}", self._access(self.templates.take, b))
+        for s in self.vectors.body:
+            self._statement(s)
+        body.close()
+        for f, partial in zip(folds, self.vectors.partials, strict=True):
+            self._joined(f, partial)
+        body.close()
+
+    def _statement(self, s: Let | Store | Fold) -> None:
+        """Add a statement."""
+        match s:
+            case Let(var, value) if not self.varies(value):
+                self.body.let(s)
+            case Let(var, value) if var.dtype is dt.bool_:
+                width = self.widths[var.name] = self._width(value)
+                kind = f"{self.templates.masks[width]}{self.vectors.count}"
+                self._local(f"{kind} {var.name}", self.expr(value))
+            case Let(var, value):
+                self._local(f"{self._kind(var.dtype)} {var.name}", self.expr(value))
+            case Store(buffer, index, value):
+                bundle = self._array(buffer, index)
+                text = self._number(value, value.dtype)
+                self.body.line(self._access(self.templates.put, bundle, value=text) + ";")
+            case Fold():
+                self._fold(s)
+
+    def _local(self, head: str, value: str) -> None:
+        self.body.line(f"const {head} = {value};")
+
+    def _fold(self, f: Fold) -> None:
+        """Add one step of a reduction, of the elements that exist."""
+        term, total = term_of(f), total_of(f)
+        self._local(f"{self._kind(term.dtype)} {term.name}", self._splat(f.value))
+        new = self.expr(substitute(f.combine, {"a": total, "b": term}))
+        values = {"old": total.name, "new": new, "left": f"{self.vectors.loop.var.name}_left"}
+        self.body.line(f"{total.name} = {self._spell(self.templates.keep, f.var.dtype, **values)};")
+
+    def _joined(self, f: Fold, partial: Var) -> None:
+        """Add a thread's own result: that of its vector's elements, one after the other."""
+        combine = self.body.scalars.expr(substitute(f.combine, {"a": partial}))
+        values = {"name": total_of(f).name, "acc": partial.name, "combine": combine}
+        text = self._spell(self.templates.each, f.var.dtype, **values)
+        for line in text.splitlines():
+            self.body.line(line)
+
+    def _access(self, template: str, b: AccessArray, **values: str) -> str:
+        """Return the load or store of an array, or of the elements that exist."""
+        var = self.vectors.loop.var.name
+        index = substitute(b.index, {var: first_of(self.vectors.loop)})
+        scalars = self.body.scalars
+        space = self.templates.space[b.buffer in scalars.scratch]
+        at = scalars.address(b.buffer, index)
+        return self._spell(template, b.dtype, at=at, left=f"{var}_left", space=space, **values)
+
+    def _spell(self, template: str, dtype: DType, **values: str) -> str:
+        kind = self.body.dialect.type_of(dtype)
+        mask = self.templates.masks[dtype.nbytes]
+        return template.format(type=kind, count=self.vectors.count, mask=mask, **values)
+
+    def _kind(self, dtype: DType) -> str:
+        """The type of a vector."""
+        return self._spell(self.templates.kind, dtype)
+
+    def _array(self, buffer: str, index: Expr) -> AccessArray:
+        """Return the array that an element of a buffer is in."""
+        return next(a for a in self.vectors.arrays if (a.buffer, a.index) == (buffer, index))
+
+    # Expressions.
+
+    def expr(self, x: Expr, outer: int = 0) -> str:
+        """The text of an expression inside one of precedence ``outer``."""
+        return enclosed(*self._leveled(x), outer)
+
+    def _leveled(self, x: Expr) -> tuple[str, int]:
+        if not self.varies(x):
+            return self.body.scalars.leveled(x)
+        match x:
+            case Load():
+                name = self._array(x.buffer, x.index).name
+                if x.dtype is not dt.bool_:
+                    return name, ATOM
+                nothing = self._spell(self.templates.splat, x.dtype, value="0")
+                return f"{name} != {nothing}", PRECEDENCE["!="]
+            case Unary(op, a):
+                return op + self.expr(a, UNARY + 1), UNARY
+            case Binary():
+                return self._binary(x)
+            case Call(name, args):
+                kind = self.body.dialect.type_of(x.dtype)
+                call = self.templates.calls[name].format(type=kind, count=self.vectors.count)
+                return f"{call}({', '.join(map(self._splat, args))})", ATOM
+            case Cast(a):
+                return self._number(a, x.dtype), ATOM
+            case Select(condition, a, b):
+                return self._select(condition, a, b), ATOM
+        assert isinstance(x, Var)
+        return x.name, ATOM
+
+    def _binary(self, x: Binary) -> tuple[str, int]:
+        op, level, right = operator(x)
+        if x.a.dtype is dt.bool_:
+            width = self._width(x)
+            return f"{self._mask(x.a, width, level)} {op} {self._mask(x.b, width, right)}", level
+        a, b = (
+            self.expr(side, n) if side.dtype.is_float or self.varies(side)
+            else self._splat(side)
+            for side, n in ((x.a, level), (x.b, right))
+        )  # fmt: skip
+        return f"{a} {op} {b}", level
+
+    def _select(self, condition: Expr, a: Expr, b: Expr) -> str:
+        chosen, other = self._splat(a), self._splat(b)
+        if not self.varies(condition):
+            return f"({self.expr(condition, TERNARY + 1)} ? {chosen} : {other})"
+        mask = self._mask(condition, a.dtype.nbytes)
+        return self._spell(self.templates.select, a.dtype, a=chosen, b=other, condition=mask)
+
+    def _splat(self, x: Expr) -> str:
+        """An expression as a vector."""
+        text = self.expr(x)
+        if self.varies(x):
+            return text
+        return self._spell(self.templates.splat, x.dtype, value=text)
+
+    def _number(self, x: Expr, dtype: DType) -> str:
+        """A vector converted to elements of a dtype; true is 1."""
+        if not self.varies(x):
+            text = self.body.scalars.expr(x if x.dtype is dtype else Cast(x, dtype))
+            return self._spell(self.templates.splat, dtype, value=text)
+        if x.dtype is dt.bool_:
+            return self._spell(self.templates.convert, dtype, value=f"-{self.expr(x, UNARY + 1)}")
+        if x.dtype is dtype:
+            return self.expr(x)
+        return self._spell(self.templates.convert, dtype, value=self.expr(x))
+
+    def _width(self, x: Expr) -> int:
+        """The bytes of an element of a mask."""
+        match x:
+            case Var(name) if name in self.widths:
+                return self.widths[name]
+            case Unary(_, a):
+                return self._width(a)
+            case Binary(_, a, b):
+                if a.dtype is not dt.bool_:
+                    return a.dtype.nbytes
+                return self._width(a if self.varies(a) else b)
+        return 1
+
+    def _mask(self, x: Expr, width: int, outer: int = 0) -> str:
+        """Booleans whose elements have so many bytes, inside what binds by ``outer``."""
+        kind = self.templates.masks[width]
+        if not self.varies(x):
+            value = f"{self.expr(x, TERNARY + 1)} ? -1 : 0"
+            return self.templates.splat.format(type=kind, count=self.vectors.count, value=value)
+        if self._width(x) == width:
+            return self.expr(x, outer)
+        return self.templates.convert.format(
+            type=kind, count=self.vectors.count, value=self.expr(x)
+        )

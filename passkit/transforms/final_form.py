@@ -1,0 +1,182 @@
+"""The last pass over kernels that are lowered stage by stage: all that printers have to know.
+
+Stages become vector loops in languages that have vectors of a CPU, else loops over threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+
+from passkit.ast import Load
+from passkit.ast.stage import Dot, KernelAST, Part, Phase, Place, Stage
+from passkit.ast.tidy import expressions
+from passkit.ast.walk import walk
+from passkit.ir.features import Features, VectorFeatures
+from passkit.ir.final import FinalKernel, FinalPart, FinalPhase, FinalStage, RowDigit
+from passkit.ir.vector import VectorStmt
+from passkit.transforms.access_agreement import agreements_of
+from passkit.transforms.fuse_stages import fused_stages
+from passkit.transforms.row_coordinates import row_digits
+from passkit.transforms.row_threads import has_rows
+from passkit.transforms.separate_phases import crossing_buffers
+from passkit.transforms.thread_accesses import Agreement
+from passkit.transforms.thread_stages import StageThreads, product_statements
+from passkit.transforms.vector_rows import rows_of_part
+from passkit.transforms.vector_stages import StageVectorizer
+from passkit.values.dtype import DType
+
+
+def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset()) -> FinalKernel:
+    """Return a kernel, or a function of one, with all stages as statements.
+
+    Args:
+        ast: the kernel.
+        features: what the language offers.
+        aliased: the names of buffers that share memory with another; none where the language does
+            not declare that the others do not.
+
+    Raises: CodeGenError for a scan in a language without vectors, and for a store that does not
+    step along the inner loop in one with vectors.
+    """
+    dtypes = {b.name: b.dtype for b in (*ast.params, *ast.scratch)}
+    lowering = (
+        _Threads(ast, features, aliased, dtypes)
+        if features.vectors is None
+        else _Vectors(ast, features, features.vectors, dtypes)
+    )
+    return FinalKernel(
+        ast.params,
+        ast.sizes,
+        ast.scratch,
+        tuple(map(lowering.phase, ast.phases)),
+        frozenset(crossing_buffers(ast)) if len(ast.phases) > 1 else frozenset[str](),
+        frozenset(aliased),
+        has_rows(ast),
+        _rereads(ast),
+    )
+
+
+class _Threads:
+    """Turns the phases of a kernel into final form, in a language whose threads have elements."""
+
+    def __init__(
+        self, ast: KernelAST, features: Features, aliased: Set[str], dtypes: dict[str, DType]
+    ) -> None:
+        self.ast, self.features, self.aliased = ast, features, aliased
+        self.stages = StageThreads(features, ast.sizes, aliased, dtypes)
+
+    def phase(self, phase: Phase) -> FinalPhase:
+        """Return a phase in final form. Raises: CodeGenError for a scan, which needs vectors."""
+        agreements: Sequence[Agreement | None] = [None] * len(phase.stages)
+        if self.features.accesses is not None:
+            agreements = agreements_of(phase, self.ast, self.aliased, self.features.accesses)
+        remaining = iter(agreements)
+        return FinalPhase(phase.tile, tuple(self._part(p, remaining) for p in phase.parts))
+
+    def _part(self, part: Part, agreements: Iterator[Agreement | None]) -> FinalPart:
+        """Return a part in final form. Raises: CodeGenError for a scan, which needs vectors."""
+        return final_part(
+            part, self.features, [self._stage(s, next(agreements)) for s in part.stages]
+        )
+
+    def _stage(self, stage: Stage | Dot, agreement: Agreement | None) -> FinalStage:
+        """Return a stage in final form. Raises: CodeGenError for a scan, which needs vectors."""
+        if isinstance(stage, Dot):
+            return FinalStage(self.stages.product(stage), False, (), stage.waits)
+        statements = self.stages.statements(stage, agreement)
+        return FinalStage(statements, False, _variables(stage), stage.waits)
+
+
+class _Vectors:
+    """Turns the phases of a kernel into final form, in a language of a CPU's vectors."""
+
+    def __init__(
+        self,
+        ast: KernelAST,
+        features: Features,
+        vectors: VectorFeatures,
+        dtypes: dict[str, DType],
+    ) -> None:
+        self.features, self.dtypes = features, dtypes
+        self.scratch = {b.name: b.extent for b in ast.scratch if b.place is Place.SHARED}
+        registers = frozenset(b.name for b in ast.scratch if b.place is Place.LANES)
+        self.stages = StageVectorizer(
+            0, vectors.unrolls, vectors.loads_columns, registers, self.scratch
+        )
+
+    def phase(self, phase: Phase) -> FinalPhase:
+        """Return a phase in final form.
+
+        Raises: CodeGenError for a store that does not step along the inner loop.
+        """
+        parts = tuple(
+            self._part(p, [q for q in phase.parts if q.span == p.span]) for p in phase.parts
+        )
+        return FinalPhase(phase.tile, parts)
+
+    def _part(self, part: Part, beside: Sequence[Part]) -> FinalPart:
+        """Return a part in final form; ``beside`` are all parts of its tile.
+
+        Raises: CodeGenError for a store that does not step along the inner loop.
+        """
+        rows = rows_of_part(self.stages, part)
+        if rows is not None:
+            return final_part(part, self.features, [FinalStage(tuple(rows), True)], True)
+        fused = fused_stages(part, beside, {b: self.dtypes[b] for b in self.scratch})
+        if fused is not None:
+            statements = tuple(self.stages.fused(fused))
+            return final_part(part, self.features, [FinalStage(statements, True)])
+        return final_part(part, self.features, [self._stage(s) for s in part.stages])
+
+    def _stage(self, stage: Stage | Dot) -> FinalStage:
+        """Return a stage in final form.
+
+        Raises: CodeGenError for a store that does not step along the inner loop.
+        """
+        if isinstance(stage, Dot):
+            statements = product_statements(stage, self.features, self.dtypes)
+            return FinalStage(statements, False, (), stage.waits)
+        vectors: tuple[VectorStmt, ...] = tuple(self.stages.statements(stage))
+        return FinalStage(vectors, True, _variables(stage), stage.waits)
+
+
+def final_part(
+    part: Part, features: Features, stages: Sequence[FinalStage], are_rows_inside: bool = False
+) -> FinalPart:
+    """Return a part with stages in final form.
+
+    Args:
+        part: the part.
+        features: what the language offers.
+        stages: its stages.
+        are_rows_inside: whether these have the loop over its rows themselves.
+    """
+    digits: tuple[RowDigit, ...] = ()
+    if features.counts_rows and part.rows is not None and not are_rows_inside:
+        digits = tuple(row_digits(part.rows, part.row_lets))
+    counted = {d.let for d in digits}
+    return FinalPart(
+        part.lets,
+        part.rows,
+        tuple(let for let in part.row_lets if let not in counted),
+        digits,
+        tuple(stages),
+        part.waits,
+        part.span,
+        are_rows_inside,
+    )
+
+
+def _variables(stage: Stage) -> tuple[str, ...]:
+    """Return the names of the variables of a stage's loops."""
+    return tuple(x.var.name for x in stage.loops)
+
+
+def _rereads(ast: KernelAST) -> bool:
+    """Return whether a kernel reads what it has written to a result."""
+    results = {b.name for b in ast.params if b.written}
+    stages = [s for phase in ast.phases for s in phase.stages]
+    if any(isinstance(s, Dot) and {s.a.buffer, s.b.buffer} & results for s in stages):
+        return True
+    values = (x for s in stages if isinstance(s, Stage) for t in s.body for x in expressions(t))
+    return any(isinstance(x, Load) and x.buffer in results for v in values for x in walk(v))
