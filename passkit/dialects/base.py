@@ -85,9 +85,10 @@ class Vectors:
     """Spellings of a dialect in which one statement handles many lanes.
 
     The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
-    have: 16, or in a ``pack_loop`` {lanes} at a time. ``aligned_loop`` takes the lanes up to a
-    cache line of {at} first. ``fixed`` is the loop of a known short extent, whose vectors are
-    numbered by k and may stay in an ``array``. ``{type}`` is a scalar type.
+    have: ``width``, a power of two from 16 on, or in a ``pack_loop`` {lanes} at a time, which are
+    ``pack``, a multiple of ``width``. ``aligned_loop`` takes the lanes up to a cache line of {at}
+    first. ``fixed`` is the loop of a known short extent, whose vectors are numbered by k and may
+    stay in an ``array``. ``{type}`` is a scalar type.
     ``folding`` starts a fold, ``extreme`` one by maximum or minimum that keeps NaN, ``summing`` a
     long one that adds floats; ``begin`` names it. A ``block`` of {turns} turns of a loop over a
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
@@ -97,8 +98,9 @@ class Vectors:
     {most} turns that is many {lanes} wide, up to {width}, ``apart`` one of rows of {turns} elements
     that follow each other; ``turned`` is the vector of turn number {place}. ``ahead`` asks memory
     for a block of an input along the lanes. ``room`` is for a block of such rows, ``put`` a turn's
-    vector in it, ``together`` stores the rows. ``columns`` loads rows of {count} elements that
-    follow each other, one row for each lane, from {at} on; ``column`` is element {k} of all rows.
+    vector in it, ``together`` stores the rows; a row has {vector} elements, which are ``width``,
+    and a block for ``turn`` has {block}. ``columns`` loads rows of {count} elements that follow
+    each other, one row for each lane, from {at} on; ``column`` is element {k} of all rows.
     """
 
     local: str
@@ -151,6 +153,31 @@ class Vectors:
     down_loop: str
     columns: str = ""
     column: str = ""
+    width: int = 16
+    pack: int = 64
+
+    def __attrs_post_init__(self) -> None:
+        """Check the widths. Raises: RegistryError if they cannot be."""
+        if self.width < 16 or self.width & (self.width - 1):
+            raise RegistryError(
+                f"a dialect has vectors of {self.width} elements; the width must be a power of two "
+                f"from 16 on"
+            )
+        if self.pack < self.width or self.pack % self.width:
+            raise RegistryError(
+                f"a dialect has packs of {self.pack} elements and vectors of {self.width}; a pack "
+                f"must be one or more vectors"
+            )
+
+    @property
+    def features(self) -> VectorFeatures:
+        """The widths of vectors, and what the language does with them."""
+        return VectorFeatures(
+            width=self.width,
+            interleaved_width=self.pack,
+            unrolls=bool(self.fixed),
+            loads_columns=bool(self.columns),
+        )
 
 
 @frozen(kw_only=True)
@@ -351,8 +378,9 @@ class Dialect:
     in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
-    packed kernels are functions; ``phases`` are for kernels of several. Divisions by numbers that
-    all lanes share are ``quotients``, if given. ``calls`` maps function
+    packed kernels are functions; ``phases`` are for kernels of several. Kernels that are
+    ``compiled_here`` are C++ for passkit's prelude, with the arguments of the CPU's launcher.
+    Divisions by numbers that all lanes share are ``quotients``, if given. ``calls`` maps function
     names to spellings; where a language has one for each float type, use "exp/float32".
     """
 
@@ -403,6 +431,7 @@ class Dialect:
     prefetch: str = ""
     fence: str = ""
     preamble: str = ""
+    compiled_here: bool = False
 
     def for_lanes(self, reach: Reach) -> Dialect:
         """The dialect for lanes of a device that can do so much."""
@@ -420,9 +449,7 @@ class Dialect:
         vectors, b = self.vectors, self.bundles
         return Features(
             name=self.name,
-            vectors=None
-            if vectors is None
-            else VectorFeatures(unrolls=bool(vectors.fixed), loads_columns=bool(vectors.columns)),
+            vectors=None if vectors is None else vectors.features,
             accesses=None if b is None else b.features,
             has_reciprocals=self.quotients is not None,
             has_products=bool(self.product),

@@ -69,6 +69,7 @@ CXX = register_dialect(
         ),
         prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",
+        compiled_here=True,
         vectors=Vectors(
             local="const auto {name} = {value};",
             loop="lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
@@ -116,7 +117,7 @@ CXX = register_dialect(
                 "{var}_low + {turns} : {stop};"
             ),
             turn=(
-                "alignas(64) {type} {name}_block[256];\n"
+                "alignas(64) {type} {name}_block[{block}];\n"
                 "turn({name}_block, {at}, {stride}, {turns}, m);"
             ),
             turn_rows=(
@@ -124,13 +125,13 @@ CXX = register_dialect(
                 "turn_rows<{width}>({name}, {at}, {stride}, {turns}, {lanes});"
             ),
             apart=(
-                "alignas(64) {type} {name}_block[16 * {turns}];\n"
+                "alignas(64) {type} {name}_block[{vector} * {turns}];\n"
                 "columns_apart<{turns}>({name}_block, {at}, m);"
             ),
             ahead="ahead({at}, {stride}, {turns}, m);",
-            turned="const auto {name} = load({name}_block + 16 * {place}, m);",
-            room="alignas(64) {type} {name}_block[16 * {turns}];",
-            put="store({name}_block + 16 * {place}, {value}, m);",
+            turned="const auto {name} = load({name}_block + {vector} * {place}, m);",
+            room="alignas(64) {type} {name}_block[{vector} * {turns}];",
+            put="store({name}_block + {vector} * {place}, {value}, m);",
             together="columns_together<{turns}>({at}, {name}_block, m);",
             total="auto {name} = {value};",
             running=(

@@ -24,7 +24,7 @@ from passkit.dialects.vector_printer import VectorPrinter
 from passkit.errors import CodeGenError
 from passkit.ir.final import FinalKernel, FinalPart, FinalPhase, FinalStage, RowDigit
 from passkit.ir.threads import ThreadStmt
-from passkit.ir.vector import VECTOR_WIDTH, VectorStmt
+from passkit.ir.vector import VectorStmt
 from passkit.sharing.shared import ALIGN
 from passkit.transforms.final_form import final_form
 from passkit.transforms.lost_nans import with_lost_nans
@@ -307,7 +307,7 @@ class _Printer:
             raise CodeGenError(
                 f"dialect {self.dialect.name} keeps no row in registers; plan for its own target"
             )
-        kind, count = self.dialect.type_of(b.dtype), -(-b.extent // VECTOR_WIDTH)
+        kind, count = self.dialect.type_of(b.dtype), -(-b.extent // v.width)
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
 
 

@@ -27,7 +27,7 @@ from passkit.errors import CodeGenError
 from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.vector import (
     MASK,
-    VECTOR_WIDTH,
+    MAX_BLOCK_ROWS,
     VECTORS,
     Accumulator,
     BeginRow,
@@ -232,16 +232,16 @@ class VectorPrinter:
             case TransposedRow(var, name, place):
                 text = x.expr(place, UNARY)
                 texts = {"type": body.dialect.type_of(var.dtype), "name": name, "place": text}
-                body.line(v.turned.format(**texts))
+                body.line(v.turned.format(vector=v.width, **texts))
                 x.names.add(var.name)
             case TransposedStore(buffer, dtype, count, index):
                 template = v.room if index is None else v.together
                 at = "" if index is None else body.scalars.address(buffer, index)
                 texts = {"type": body.dialect.type_of(dtype), "name": buffer, "at": at}
-                body.line(template.format(turns=x.expr(count), **texts))
+                body.line(template.format(turns=x.expr(count), vector=v.width, **texts))
             case PutRow(buffer, place, value):
                 texts = {"name": buffer, "place": x.expr(place, UNARY), "value": x.expr(value)}
-                body.line(v.put.format(**texts))
+                body.line(v.put.format(vector=v.width, **texts))
             case PrepareReciprocal():
                 self._prepare(s)
             case Accumulator():
@@ -314,7 +314,8 @@ class VectorPrinter:
             case TransposedLoad():
                 kind = body.dialect.type_of(s.dtype)
                 template = v.apart if s.is_dense else v.turn
-                text = template.format(type=kind, name=s.name, **texts)
+                block = MAX_BLOCK_ROWS * v.width
+                text = template.format(type=kind, name=s.name, vector=v.width, block=block, **texts)
             case WideTransposedLoad():
                 kind = body.dialect.type_of(s.dtype)
                 sizes = {"most": s.max_count, "width": s.width, "lanes": x.expr(s.points)}
@@ -430,7 +431,7 @@ class VectorPrinter:
         elif s.aligned is not None:
             template = v.aligned_loop
         else:
-            template = v.loop if s.width == VECTOR_WIDTH else v.pack_loop
+            template = v.loop if s.width == v.width else v.pack_loop
         body.open_loop(
             template,
             var=s.var.name,

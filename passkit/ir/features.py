@@ -13,10 +13,15 @@ class VectorFeatures:
     """Vectors of a CPU's language.
 
     Attributes:
+        width: the positions of a vector, whatever the dtype.
+        interleaved_width: the positions of several vectors, whose chains of operations are
+            independent; a multiple of ``width``.
         unrolls: whether loops of known length are unrolled.
         loads_columns: whether rows of a few elements are loaded as whole vectors.
     """
 
+    width: int
+    interleaved_width: int
     unrolls: bool
     loads_columns: bool
 

@@ -21,8 +21,8 @@ from passkit.values.size import Extent
 
 MASK = Var("m", bool_)
 """The positions of the current iteration of a `VectorFor` that exist."""
-VECTOR_WIDTH = 16
-"""The positions of a vector of the prelude, whatever the dtype."""
+MAX_BLOCK_ROWS = 16
+"""The most rows of a transposed block that is as wide as a vector."""
 MAX_COLUMNS = 8
 """The most elements of a row whose columns are loaded, or stored, as whole vectors."""
 
@@ -145,7 +145,7 @@ class VectorFor:
         start: its first value.
         stop: the end.
         body: the statements.
-        width: the number of values, a multiple of `VECTOR_WIDTH`.
+        width: the number of values, a multiple of the width of a vector.
         is_unrolled: whether ``stop`` is known, and the loop is unrolled; ``start`` is 0 then.
         is_reversed: whether it runs from the last vector to the first.
         aligned: the buffer and the index of a store that should be aligned to cache lines: the
@@ -454,7 +454,7 @@ class RowResults:
     Attributes:
         accumulator: the reduction of one row.
         name: the name of its result.
-        max_rows: the most rows, a multiple of `VECTOR_WIDTH`.
+        max_rows: the most rows, a multiple of the width of a vector.
         is_grouped: whether rows come in groups of two.
     """
 

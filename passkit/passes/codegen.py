@@ -89,7 +89,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         kernel = operator_kernel(graph, node, target.dialect)
         if kernel is not None:
             kernels[node] = kernel
-    if target.dialect != "cxx":  # on the CPU a tile is the work of one thread
+    if not dialect_of(target.dialect).compiled_here:  # on the CPU a tile is the work of one thread
         kernels = {n: _with_block(k, target) for n, k in kernels.items()}
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from passkit.ast import FUNCTIONS, VARIANTS, WORDS
+from passkit.dialects.base import dialect_of
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import KernelRefusedError, PassError
 from passkit.graph.graph import Annotation, Graph
@@ -19,6 +20,8 @@ from passkit.plan.kernel import RTC, Kernel
 from passkit.runtime.native.build import KernelText, build
 from passkit.target import Target
 
+PRELUDE_WIDTH = 16
+"""The elements of a vector of the prelude, unless something else is defined in front of it."""
 FLAGS = ("-fwrapv",)
 """Compiler flags of kernels: scalar integers wrap on overflow, like those in vectors."""
 BASIC_FUNCTIONS = frozenset(
@@ -100,11 +103,12 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
         DeviceError: There is no such device.
         MissingDependencyError: A package that the device needs is not installed.
         CacheError: Others can write to the cache folder, or it is a file.
-        PassError: The target has no device, and its dialect is not "cxx". For other targets without
-            a device, such as "interpret", kernels are compiled as for "cpu".
+        PassError: The target has no device, and its dialect is no C++ that is compiled here. For
+            other targets without a device, such as "interpret", kernels are compiled as for "cpu".
+        RegistryError: The target's dialect is not registered.
     """
     by_key = {k.key: k for k in kernels}
-    if target.dialect == "cxx":
+    if dialect_of(target.dialect).compiled_here:
         return build(map(kernel_text, by_key.values()), FLAGS)
     if target.device:
         from passkit.runtime.device.runtimes import runtime_of  # only targets of devices need it
@@ -126,10 +130,17 @@ def _interpreted(graph: Graph) -> dict[Node, RTC]:
 def kernel_text(kernel: Kernel) -> KernelText:
     """Return the text to compile for a kernel of the CPU: its source and sections of the prelude.
 
-    The compiled text belongs to namespace ``pk``.
+    The compiled text belongs to namespace ``pk``. In front of the prelude stands the number of a
+    vector's elements, where it is not the prelude's own.
+
+    Raises: RegistryError if the kernel's dialect is not registered.
     """
     source = f"namespace pk {{\n{kernel.source}}}\n"
-    return KernelText(kernel.key, kernel.name, source, sections_of(kernel.source))
+    vectors = dialect_of(kernel.dialect).vectors
+    sections = sections_of(kernel.source)
+    if vectors is not None and vectors.width != PRELUDE_WIDTH:
+        sections = (f"#define PK_LANES {vectors.width}\n", *sections)
+    return KernelText(kernel.key, kernel.name, source, sections)
 
 
 @cache

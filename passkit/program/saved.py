@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from passkit.ast.folds import Convolution
+from passkit.dialects.base import dialect_of
 from passkit.errors import ModelError
 from passkit.library.record_lines import read_records, record_line
 from passkit.passes.fusion_hints import hint_options
@@ -177,8 +178,8 @@ def save(executable: Executable, folder: str | Path) -> None:
     for name, text in describe(executable).items():
         (folder / name).write_text(text, encoding="utf-8")
     executable.state.save(folder / "state.npz")
-    if executable.target.dialect != "cxx":  # a device's kernels are built where it is loaded
-        return
+    if not dialect_of(executable.target.dialect).compiled_here:
+        return  # a device's kernels are built where it is loaded
     target = KernelCache(trusted_folder(folder / "cache"))
     _save_kernels(target, list(map(kernel_text, executable.kernels)), FLAGS)
     library_calls = [s for s in executable.steps if isinstance(s, LibraryCall)]

@@ -100,9 +100,7 @@ class _Vectors:
         self.features, self.dtypes = features, dtypes
         self.scratch = {b.name: b.extent for b in ast.scratch if b.place is Place.SHARED}
         registers = frozenset(b.name for b in ast.scratch if b.place is Place.LANES)
-        self.stages = StageVectorizer(
-            0, vectors.unrolls, vectors.loads_columns, registers, self.scratch
-        )
+        self.stages = StageVectorizer(vectors, registers, self.scratch)
 
     def phase(self, phase: Phase) -> FinalPhase:
         """Return a phase in final form.

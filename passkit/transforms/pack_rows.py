@@ -16,7 +16,6 @@ from passkit.ast import Binary, Const, Expr, Load, Var, const
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import variables
 from passkit.ir.strides import Stride, stride_of
-from passkit.ir.vector import VECTOR_WIDTH
 from passkit.space.tiling import in_bundles, in_pairs
 from passkit.transforms.vector_shape import computed_parts, vector_variables
 from passkit.values import dtype as dt
@@ -33,10 +32,12 @@ class RowTile:
     Attributes:
         loop: the loop over the rows.
         shared: the extents of the shared arrays by name.
+        width: the positions of a vector.
     """
 
     loop: Loop
     shared: Mapping[str, Extent]
+    width: int
 
     @property
     def count(self) -> Expr:
@@ -60,7 +61,7 @@ class RowTile:
         extent = self.shared.get(buffer)
         if index != self.row or not isinstance(extent, int):
             return None
-        return -(-extent // VECTOR_WIDTH) * VECTOR_WIDTH
+        return -(-extent // self.width) * self.width
 
     def result_of(self, f: Fold, after: Iterable[Store]) -> Store | None:
         """Return the store of a reduction's result at the row's own place, if there is one."""

@@ -30,7 +30,6 @@ from passkit.ir.loop import LetStmt
 from passkit.ir.rewrite import combined, substitute
 from passkit.ir.strides import Stride
 from passkit.ir.vector import (
-    VECTOR_WIDTH,
     BlockFor,
     PrefetchRows,
     PutRow,
@@ -183,7 +182,7 @@ def _narrow_blocks(
         for s in statements
         if isinstance(s, Store) and s.buffer not in written
     ]
-    shape, aligned = LoopShape(VECTOR_WIDTH), first_streamed(streamed, lane)
+    shape, aligned = LoopShape(loops.features.width), first_streamed(streamed, lane)
 
     def blocks(inside: Sequence[VectorStmt]) -> list[VectorStmt]:
         if block.length is not None:
@@ -231,7 +230,7 @@ def _wide_blocks(
     statements = [map_statement(s, lambda x: with_values(x, arrays)) for s in stage.body]
     inner = evolve(lane, start=first, stop=end)
     own = evolve(stage, loops=(inner,), body=tuple(statements))
-    shape = loop_shape(own, inner, loops.unrolls)
+    shape = loop_shape(own, inner, loops.features)
     var = block.serial.var
     rows = tuple(loops.vector_loop(statements, own, inner, shape))
     body.append(SerialFor(var, low(var), high(var), rows))

@@ -32,6 +32,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.errors import CodeGenError
+from passkit.ir.features import VectorFeatures
 from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.reciprocal import reciprocal
 from passkit.ir.rewrite import combined, substitute
@@ -75,23 +76,19 @@ class LoopVectorizer:
 
     Attributes:
         num_divisors: the number of divisors of the kernel that have a name.
-        unrolls: whether short loops of known length are unrolled.
-        loads_columns: whether rows of a few elements are loaded as whole vectors.
+        features: the vectors of the language.
         registers: the arrays of vectors that hold a row.
         shared: the extents of the shared arrays by name.
     """
 
     def __init__(
         self,
-        num_divisors: int,
-        unrolls: bool,
-        loads_columns: bool,
+        features: VectorFeatures,
         registers: frozenset[str] = frozenset(),
         shared: Mapping[str, Extent] | None = None,
     ) -> None:
-        self.num_divisors = num_divisors
-        self.unrolls = unrolls
-        self.loads_columns = loads_columns
+        self.num_divisors = 0
+        self.features = features
         self.registers = registers
         self.shared = shared or {}
 
@@ -182,7 +179,7 @@ class LoopVectorizer:
             else:
                 inside.append(s)
         rows: list[RowLoads] = []
-        if self.loads_columns and not shape.is_unrolled and groups is None:
+        if self.features.loads_columns and not shape.is_unrolled and groups is None:
             kinds = (Store, Fold, Running)
             written = {s.buffer for s in stage.body if isinstance(s, kinds) and s.buffer}
             rows = row_loads(inside, values.stride, written | self.registers)

@@ -60,7 +60,7 @@ from passkit.transforms.vector_shape import (
 def rows_of_stage(loops: LoopVectorizer, stage: Stage) -> list[VectorStmt]:
     """Return the loop over the rows of a stage, with what is done for all of them together."""
     (loop,) = [x for x in stage.loops if x.level is Level.WARP]
-    tile = RowTile(loop, loops.shared)
+    tile = RowTile(loop, loops.shared, loops.features.width)
     return _row_loop(loops, stage, tile, pairs_of_rows(stage, tile))
 
 
@@ -75,7 +75,7 @@ def rows_of_part(loops: LoopVectorizer, part: Part) -> list[VectorStmt] | None:
     if not set(names_in(stage)).isdisjoint([*loops.shared, *loops.registers]):
         return None
     end = Var(f"{loop.var.name}_end", loop.var.dtype)
-    tile = RowTile(evolve(loop, stop=end, limit=None), loops.shared)
+    tile = RowTile(evolve(loop, stop=end, limit=None), loops.shared, loops.features.width)
     own = evolve(stage, loops=(tile.loop, *stage.loops))
     groups = whole_vectors_of_rows(own, tile)
     if groups is None:
@@ -129,7 +129,7 @@ def _row(
     What is done for all rows together is added to ``front``, what stands in front of their loop,
     and to ``behind``.
     """
-    is_grouped, shape = groups is not None, loop_shape(stage, lane, loops.unrolls)
+    is_grouped, shape = groups is not None, loop_shape(stage, lane, loops.features)
     body: list[VectorStmt] = []
     ends: list[VectorStmt] = []
     results: list[Store] = []

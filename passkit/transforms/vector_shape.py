@@ -26,7 +26,7 @@ from passkit.ast.expr import rounding
 from passkit.ast.renaming import names_in
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
 from passkit.ast.walk import children, variables, walk
-from passkit.ir.vector import VECTOR_WIDTH
+from passkit.ir.features import VectorFeatures
 from passkit.values import dtype as dt
 
 FAST_FUNCTIONS = frozenset(["maximum", "minimum", "abs", "floor", "ceil", "trunc", "rint"])
@@ -34,8 +34,6 @@ SLOW_FUNCTIONS = frozenset([*FUNCTIONS, *VARIANTS, *WORDS]) - FAST_FUNCTIONS
 """Functions that take longer than a step of a reduction does."""
 MAX_UNROLLED = 128
 """The longest row of known length whose loop is unrolled, if its values are not in registers."""
-INTERLEAVED_WIDTH = 64
-"""The points of an iteration of several vectors, whose chains of operations are independent."""
 BUSY_OPERATORS = 8
 """Operators for each element from which on a reduction does not wait for its previous step.
 
@@ -71,7 +69,7 @@ def is_in_registers(stage: Stage, registers: Set[str]) -> bool:
 
 
 def loop_shape(
-    stage: Stage, lane: Loop, unrolls: bool = True, registers: Set[str] = frozenset()
+    stage: Stage, lane: Loop, features: VectorFeatures, registers: Set[str] = frozenset()
 ) -> LoopShape:
     """Return the shape of the inner loop of a stage.
 
@@ -83,14 +81,14 @@ def loop_shape(
     Args:
         stage: the stage.
         lane: its inner loop.
-        unrolls: whether short loops of known length are unrolled.
+        features: the vectors of the language.
         registers: the arrays of vectors that hold a row; each vector is a register of its own, so
             that loops over them are unrolled, whatever their length.
     """
     if lane.down:
-        return LoopShape(VECTOR_WIDTH, is_reversed=True)
-    if unrolls and (is_short(lane) or is_in_registers(stage, registers)):
-        return LoopShape(VECTOR_WIDTH, is_unrolled=True)
+        return LoopShape(features.width, is_reversed=True)
+    if features.unrolls and (is_short(lane) or is_in_registers(stage, registers)):
+        return LoopShape(features.width, is_unrolled=True)
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
     parts = [x for value in values for x in computed_parts(value)]
     slow = sum(isinstance(x, Call) and x.name in SLOW_FUNCTIONS for x in parts)
@@ -102,12 +100,12 @@ def loop_shape(
     vectors = vector_variables(stage, lane.var)
     divides = any(_divides(x, vectors) for x in parts)
     is_long = slow > 1 or rounded > 1 or (((reduces and not is_busy) or divides) and not slow)
-    width = INTERLEAVED_WIDTH if is_long and not is_wide else VECTOR_WIDTH
+    width = features.interleaved_width if is_long and not is_wide else features.width
     is_elementwise = not any(isinstance(s, (Fold, Running)) for s in stage.body)
     if is_elementwise and any(isinstance(s, Store) and s.stream for s in stage.body):
         return LoopShape(width, is_aligned=True)
     if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
-        width = VECTOR_WIDTH  # a step of a scan waits for the one before
+        width = features.width  # a step of a scan waits for the one before
     return LoopShape(width)
 
 

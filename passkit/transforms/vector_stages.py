@@ -21,7 +21,6 @@ from passkit.ast.walk import walk
 from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.rewrite import combined
 from passkit.ir.vector import (
-    VECTOR_WIDTH,
     Finish,
     Scope,
     SerialFor,
@@ -105,7 +104,7 @@ class StageVectorizer(LoopVectorizer):
             for x in reversed(stage.loops[:-1]):
                 statements = [SerialFor(x.var, x.start, x.stop, tuple(statements))]
             body += statements
-        loop = self.vector_for(fused.lane, tuple(body), LoopShape(VECTOR_WIDTH), None)
+        loop = self.vector_for(fused.lane, tuple(body), LoopShape(self.features.width), None)
         return [*out, *self.prepare(divisors), loop]
 
     def _piece(self, stage: Stage) -> list[VectorStmt]:
@@ -125,7 +124,7 @@ class StageVectorizer(LoopVectorizer):
 
     def _loops(self, stage: Stage, lane: Loop) -> list[VectorStmt]:
         """Return the loops of a stage, with the beginnings and results of its reductions."""
-        shape = loop_shape(stage, lane, self.unrolls, self.registers)
+        shape = loop_shape(stage, lane, self.features, self.registers)
         reductions = [s for s in stage.body if isinstance(s, Fold)]
         serial = [x for x in stage.loops if x.level is Level.THREAD]
         out: list[VectorStmt] = []

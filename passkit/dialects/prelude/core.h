@@ -1,4 +1,4 @@
-// What every kernel needs: vectors of sixteen lanes, masks, memory, loops, arithmetic.
+// What every kernel needs: vectors, masks, memory, loops, arithmetic.
 #ifndef PK_CORE_H
 #define PK_CORE_H
 #ifndef PK_TYPES_H

@@ -85,7 +85,7 @@ template <class T, class S = T> struct divisor {
     }
     // Of the lanes of vector k of a row that is printed without a loop.
     template <class M, class K> PK_MEMBER auto among(M m, K) const {
-        if constexpr (QUICK_DIVIDER && K::index % 2 == 0) return simd<T, 16>(s);
+        if constexpr (QUICK_DIVIDER && K::index % 2 == 0) return vec<T>(s);
         else return divisor_among<divisor, M>{*this, m};
     }
     template <int L> friend PK_MEMBER simd<T, L> operator/(simd<T, L> x, const divisor &d) {
@@ -94,16 +94,19 @@ template <class T, class S = T> struct divisor {
     friend PK_MEMBER T operator/(T x, const divisor &d) { return x / d.s; }
 };
 
-// A divisor for each of up to `most` rows, a multiple of 16, prepared sixteen at a time.
+// A divisor for each of up to `most` rows, a multiple of PK_LANES, prepared a vector at a time.
 template <class T, int most> struct divisors_of_rows {
 #if PK_AVX512
     alignas(64) T s[most], high[most], low[most];
 
-    // Reads up to 15 elements more.
+    // Reads up to 15 elements more, where vectors have 16.
     PK_MEMBER divisors_of_rows(const T *from, int64_t rows) {
         typedef vec<T> V;
-        for (int64_t r = 0; r < rows; r += 16) {
-            V x = load(from + r, all_lanes{}), h = V(1) / x, l = fused(-x, h, V(1)) * h;
+        for (int64_t r = 0; r < rows; r += PK_LANES) {
+            V x;
+            if constexpr (PK_LANES == 16) x = load(from + r, all_lanes{});
+            else x = load(from + r, first(rows - r));
+            V h = V(1) / x, l = fused(-x, h, V(1)) * h;
             auto fits = x >= V(1) & x <= V(sizeof(T) == 4 ? T(0x1p32f) : T(0x1p256));
             store(s + r, x, all_lanes{});
             store(high + r, h, all_lanes{});

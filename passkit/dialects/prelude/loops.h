@@ -39,7 +39,7 @@ template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
         return v[0];
     }
 }
-template <int n> PK_FN mask shift_lanes(mask v) {
+template <int n> PK_FN mask_t<16> shift_lanes(mask_t<16> v) {
     return shift_lanes<n>(mask_bytes(v)) != u8x16(0);
 }
 template <int L, class F> PK_FN bool fold(mask_t<L> v, F f) {
@@ -68,10 +68,11 @@ template <class V, class W> PK_FN V with_front(V x, W front) {
 
 #if !PK_AVX512
 // Vector k of the lanes of a pack.
-template <int k, class T, int L> PK_FN simd<T, 16> &part_of(simd<T, L> &x) {
-    if constexpr (L == 16) return x;
-    else if constexpr (k < L / 32) return part_of<k>(x.s.lo);
-    else return part_of<k - L / 32>(x.s.hi);
+template <int k, class T, int L> PK_FN simd<T, PK_LANES> &part_of(simd<T, L> &x) {
+    constexpr int half = L / (2 * PK_LANES);
+    if constexpr (L == PK_LANES) return x;
+    else if constexpr (k < half) return part_of<k>(x.s.lo);
+    else return part_of<k - half>(x.s.hi);
 }
 #endif
 
@@ -118,7 +119,7 @@ template <class T, int L, class F> struct folding_by {
     PK_MEMBER auto joined() const { return sixteen(lanes, f); }
     PK_MEMBER T result() const { return fold(lanes, f); }
 };
-template <class T, int L = 16, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
+template <class T, int L = PK_LANES, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
     return {identity, f};
 }
 
@@ -154,9 +155,9 @@ template <class T, int L, bool most> struct extreme {
         else ordered = with_front(ordered, and_ordered(front<N>(ordered), x, x));
     }
 #if !PK_AVX512
-    template <int k> PK_MEMBER void take(simd<T, 16> x, part_of_pack<k>) {
+    template <int k> PK_MEMBER void take(simd<T, PK_LANES> x, part_of_pack<k>) {
         auto &part = part_of<k>(lanes);
-        auto &on = part_of<k % (L / 32)>(ordered.m);
+        auto &on = part_of<k % (L / (2 * PK_LANES))>(ordered.m);
         part = better(part, x);
         on = on & (x == x).m;
     }
@@ -168,10 +169,13 @@ template <class T, int L, bool most> struct extreme {
     // lanes have a NaN of vector k - 1 still, as `better` gives its second operand then: every
     // other k tests both.
     template <class M, class K> PK_MEMBER void take(simd<T, L> x, M m, K) {
-        x = select(m, x, simd<T, L>(bound));
-        if constexpr (K::index % 2) ordered = and_ordered(ordered, lanes, x);
-        lanes = K::index ? better(lanes, x) : x;
-        tested = K::index % 2;
+        if constexpr (L > 16) take(x, m);
+        else {
+            x = select(m, x, simd<T, L>(bound));
+            if constexpr (K::index % 2) ordered = and_ordered(ordered, lanes, x);
+            lanes = K::index ? better(lanes, x) : x;
+            tested = K::index % 2;
+        }
     }
     static PK_MEMBER extreme fresh() { return {}; }  // of constants, not of copied memory
     static PK_MEMBER auto combine() {
@@ -202,8 +206,8 @@ template <class T, int L, bool most> struct extreme {
         return is_ordered() ? best : T(__builtin_nan(""));
     }
 };
-template <class T, int L = 16> using largest = extreme<T, L, true>;
-template <class T, int L = 16> using smallest = extreme<T, L, false>;
+template <class T, int L = PK_LANES> using largest = extreme<T, L, true>;
+template <class T, int L = PK_LANES> using smallest = extreme<T, L, false>;
 
 // A pack of L lanes from i on: all of it at once where there are registers for that, else vector by
 // vector. Folds have the same bits either way.
@@ -211,32 +215,32 @@ template <int L, int k = 0, class F> PK_FN void pack(int64_t i, F body) {
 #if PK_AVX512
     body(i, all_of<L>{});
 #else
-    body(i + 16 * k, part_of_pack<k>{});
-    if constexpr (16 * k + 16 < L) pack<L, k + 1>(i, body);
+    body(i + PK_LANES * k, part_of_pack<k>{});
+    if constexpr (PK_LANES * k + PK_LANES < L) pack<L, k + 1>(i, body);
 #endif
 }
 
-// body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors of 16 lanes:
+// body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors:
 // body(i, first(rest)).
-template <int L = 16, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
+template <int L = PK_LANES, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
     int64_t i = begin;
     for (; i + L <= end; i += L)
-        if constexpr (L > 16) pack<L>(i, body);
+        if constexpr (L > PK_LANES) pack<L>(i, body);
         else body(i, all_of<L>{});
-    if constexpr (L == 16) {
+    if constexpr (L == PK_LANES) {
         if (i < end) body(i, first_few(end - i));
     } else
-        for (; i < end; i += 16) body(i, first(end - i));
+        for (; i < end; i += PK_LANES) body(i, first(end - i));
 }
 
 // The same, with the lanes up to a cache line of p, where element `begin` will lie, going first, so
 // that all full vectors can be streamed.
-template <int L = 16, class T, class F>
+template <int L = PK_LANES, class T, class F>
 PK_FN void aligned_lanes(const T *p, int64_t begin, int64_t end, F body) {
     int64_t head = (uintptr_t(0) - (uintptr_t)p) % 64 / sizeof(T);
     if (head > end - begin) head = end - begin;
     if constexpr (sizeof(T) < 4)
-        for (int64_t i = 0; i < head; i += 16) body(begin + i, first(head - i));
+        for (int64_t i = 0; i < head; i += PK_LANES) body(begin + i, first(head - i));
     else if (head > 0) body(begin, first_few(head));
     lanes<L>(begin + head, end, body);
 }
@@ -248,10 +252,11 @@ template <int k> struct lane_set {
     PK_MEMBER constexpr operator int() const { return k; }
 };
 template <int n, int k = 0, class F> PK_FN void fixed_lanes(F body) {
-    if constexpr (16 * k + 16 <= n) {
-        body(int64_t(16 * k), all_lanes{}, lane_set<k>{});
+    constexpr int at = PK_LANES * k;
+    if constexpr (at + PK_LANES <= n) {
+        body(int64_t(at), all_lanes{}, lane_set<k>{});
         fixed_lanes<n, k + 1>(body);
-    } else if constexpr (16 * k < n) body(int64_t(16 * k), first(n - 16 * k), lane_set<k>{});
+    } else if constexpr (at < n) body(int64_t(at), first(n - at), lane_set<k>{});
 }
 }  // namespace pk
 #endif

@@ -196,7 +196,7 @@ template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, sim
 }
 #endif
 
-typedef mask_t<16> mask;
+typedef mask_t<PK_LANES> mask;
 template <int L> PK_FN mask_t<L> operator!(mask_t<L> a) { return ~a; }
 template <int L> PK_FN mask_t<L> operator==(mask_t<L> a, mask_t<L> b) { return ~(a ^ b); }
 template <int L> PK_FN mask_t<L> operator<(mask_t<L> a, mask_t<L> b) { return ~a & b; }
@@ -227,13 +227,13 @@ template <class T, int L> struct vec_of {
 template <int L> struct vec_of<bool, L> {
     typedef mask_t<L> type;
 };
-template <class T, int L = 16> using vec = typename vec_of<T, L>::type;
+template <class T, int L = PK_LANES> using vec = typename vec_of<T, L>::type;
 
 // All of L lanes on, known when the kernel is compiled.
 template <int L> struct all_of {
     PK_MEMBER operator mask_t<L>() const { return mask_t<L>(true); }
 };
-typedef all_of<16> all_lanes;
+typedef all_of<PK_LANES> all_lanes;
 // The same of vector k of a pack, where a loop takes its vectors one after the other.
 template <int k> struct part_of_pack : all_lanes {};
 template <int L> PK_FN all_of<L> operator&(all_of<L>, all_of<L>) { return {}; }
@@ -251,23 +251,32 @@ template <int L> PK_FN simd<int64_t, L> lane_index(mask_t<L>) { return iota<int6
 template <int L> PK_FN simd<int64_t, L> lane_index(all_of<L>) { return iota<int64_t, L>(); }
 PK_LAZY i64x16 lane_index() { return iota<int64_t, 16>(); }
 
-// The mask of the first n lanes.
-PK_LAZY mask first(int64_t n) {
+// The mask of the first n of L lanes, and of a vector's.
+template <int L> PK_FN mask_t<L> first_of(int64_t n) {
+    if constexpr (L > 16) return join(first_of<L / 2>(n), first_of<L / 2>(n - L / 2));
+    else if constexpr (L < 16) return lower(first_of<2 * L>(n));
+    else {
 #if PK_AVX512
-    return mask::of(n >= 16 ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
+        return mask_t<L>::of(n >= 16 ? 0xffffu : n <= 0 ? 0u : (1u << n) - 1);
 #else
-    int32_t k = int32_t(n > 16 ? 16 : n < 0 ? 0 : n);
-    return iota<int32_t, 16>() < i32x16(k);
+        int32_t k = int32_t(n > 16 ? 16 : n < 0 ? 0 : n);
+        return iota<int32_t, L>() < simd<int32_t, L>(k);
 #endif
+    }
 }
+PK_LAZY mask first(int64_t n) { return first_of<PK_LANES>(n); }
 
-// The same where 0 < n < 16 is known.
-PK_LAZY mask first_few(int64_t n) {
+// The same where 0 < n < L is known.
+template <int L> PK_FN mask_t<L> first_few_of(int64_t n) {
+    if constexpr (L > 16) return first_of<L>(n);
+    else {
 #if PK_AVX512
-    return mask::of((1u << n) - 1);
+        return mask_t<L>::of((1u << n) - 1);
 #else
-    return iota<int32_t, 16>() < i32x16(int32_t(n));
+        return iota<int32_t, L>() < simd<int32_t, L>(int32_t(n));
 #endif
+    }
 }
+PK_LAZY mask first_few(int64_t n) { return first_few_of<PK_LANES>(n); }
 }  // namespace pk
 #endif

@@ -65,7 +65,7 @@ static __attribute__((noinline, unused)) bytes32 load_narrow(const char *p, int 
             if (on >> i / size & 1) r[i] = p[i];
     return r;
 }
-PK_LAZY int lanes_on(mask m) {
+PK_LAZY int lanes_on(mask_t<16> m) {
     typedef float sf8 __attribute__((vector_size(32)));
     const int low = __builtin_ia32_movmskps256((sf8)lower(m).m.s);
     return low | __builtin_ia32_movmskps256((sf8)upper(m).m.s) << 8;
@@ -235,7 +235,7 @@ template <class T, class F, int L> PK_FN vec<T, L> gather(F f, all_of<L>) {
     return load((const T *)r, all_of<L>{});
 }
 #if PK_AVX512
-template <class T> PK_FN vec<T> gather_lanes(const T *p, i64x16 at, mask on) {
+template <class T> PK_FN vec<T, 16> gather_lanes(const T *p, i64x16 at, mask_t<16> on) {
     auto lo = (isa::di8)at.s.lo.s, hi = (isa::di8)at.s.hi.s;
     auto first_half = (char)lower(on).k, last_half = (char)upper(on).k;
     if constexpr (sizeof(T) == 8)
@@ -249,13 +249,13 @@ template <class T> PK_FN vec<T> gather_lanes(const T *p, i64x16 at, mask on) {
                  simd<float, 8>::of(__builtin_ia32_gatherdiv16sf(F{}, p, hi, last_half, 4))));
     }
 }
-template <class T> PK_FN vec<T> gather_strided(const T *p, int64_t stride, mask on) {
+template <class T> PK_FN vec<T, 16> gather_strided(const T *p, int64_t stride, mask_t<16> on) {
     return gather_lanes(p, i64x16(stride) * lane_index(), on);
 }
 #endif
 #if PK_AVX512 && __BMI2__
 // p[0], p[3], ...: a gather takes longer than the three vectors in which they lie.
-template <class T> PK_FN vec<T> every_third(const T *p, mask on) {
+template <class T> PK_FN vec<T, 16> every_third(const T *p, mask_t<16> on) {
     if constexpr (sizeof(T) == 8) {
         auto half = [&](const T *q, unsigned lanes) PK_INLINE {
             const unsigned among = __builtin_ia32_pdep_si(lanes, 0x249249);
@@ -265,14 +265,14 @@ template <class T> PK_FN vec<T> every_third(const T *p, mask on) {
             auto ab = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 0, 0);
             return simd<T, 8>::of(__builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 10, 13));
         };
-        return vec<T>::of(half(p, lower(on).k), half(p + 24, upper(on).k));
+        return vec<T, 16>::of(half(p, lower(on).k), half(p + 24, upper(on).k));
     } else {
         const uint64_t among = __builtin_ia32_pdep_di(unsigned(on.k), 0x249249249249);
-        auto a = load_masked<T, 16>(p, mask::of(among & 65535)).s;
-        auto b = load_masked<T, 16>(p + 16, mask::of(among >> 16 & 65535)).s;
-        auto c = load_masked<T, 16>(p + 32, mask::of(among >> 32)).s;
+        auto a = load_masked<T, 16>(p, mask_t<16>::of(among & 65535)).s;
+        auto b = load_masked<T, 16>(p + 16, mask_t<16>::of(among >> 16 & 65535)).s;
+        auto c = load_masked<T, 16>(p + 32, mask_t<16>::of(among >> 32)).s;
         auto ab = __builtin_shufflevector(a, b, 0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 0, 0, 0, 0, 0);
-        return vec<T>::of(__builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20,
+        return vec<T, 16>::of(__builtin_shufflevector(ab, c, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 17, 20,
                                                   23, 26, 29));
     }
 }

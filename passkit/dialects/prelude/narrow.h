@@ -48,7 +48,7 @@ PK_FN void apart_rows(T *to, const T *from, int64_t count, M m) {
         simd<T, L> column[C];
         load_apart<C>(column, from, first_places<C>{});
 #pragma GCC unroll 16
-        for (int c = 0; c < C; c++) store_whole(to + 16 * c, column[c]);
+        for (int c = 0; c < C; c++) store_whole(to + PK_LANES * c, column[c]);
     }
 }
 template <int C, int L, class T, class M>
@@ -59,7 +59,7 @@ PK_FN void together_rows(T *to, const T *from, int64_t count, M m) {
     } else {
         simd<T, L> v[C], w[C];
 #pragma GCC unroll 16
-        for (int c = 0; c < C; c++) v[c] = load_whole<T, L>(from + 16 * c);
+        for (int c = 0; c < C; c++) v[c] = load_whole<T, L>(from + PK_LANES * c);
         together_whole<C>(w, v, first_places<C>{});
 #pragma GCC unroll 16
         for (int k = 0; k < C; k++)
@@ -72,11 +72,11 @@ PK_FN void together_rows(T *to, const T *from, int64_t count, M m) {
 // the first ones; what belongs to others is not touched.
 template <int C, class T, class M> PK_FN void columns_apart(T *to, const T *from, M m) {
     typedef uint_of<T> U;
-    apart_rows<C, 16>((U *)to, (const U *)from, num_on(m), m);
+    apart_rows<C, PK_LANES>((U *)to, (const U *)from, num_on(m), m);
 }
 template <int C, class T, class M> PK_FN void columns_together(T *to, const T *from, M m) {
     typedef uint_of<T> U;
-    together_rows<C, 16>((U *)to, (const U *)from, num_on(m), m);
+    together_rows<C, PK_LANES>((U *)to, (const U *)from, num_on(m), m);
 }
 }  // namespace pk
 #endif

@@ -75,7 +75,7 @@ template <int n> struct row_pair {
 template <int n, bool even = false, class F>
 PK_FN void pairs_of_rows(int64_t first, int64_t rows, F body) {
     int64_t r = 0;
-#if PK_AVX512
+#if PK_AVX512 && PK_LANES == 16
     for (; r + 2 <= rows; r += 2) body(first + r, row_pair<n>{});
     if constexpr (!even)
 #endif
@@ -128,7 +128,7 @@ template <int n, int k> struct bundle_set {
 // body(i, row_bundle<n>{}) for so many rows at a time, body(i, single_row<n>{}) for those left.
 template <int n, class F> PK_FN void bundles_of_rows(int64_t first, int64_t rows, F body) {
     int64_t r = 0;
-#if PK_AVX512
+#if PK_AVX512 && PK_LANES == 16
     constexpr int step = row_bundle<n>::rows;
     for (; r + step <= rows; r += step) body(first + r, row_bundle<n>{});
 #endif

@@ -51,10 +51,10 @@ template <class T, class F> PK_FN simd<T, 16> join_halves(simd<T, 16> a, simd<T,
 template <int each, class T, class F>
 PK_FN simd<T, 16> fold_sixteen(const T *rows, F f, all_of<each>) {
     auto two = [&](int k) PK_INLINE {
-        if constexpr (each == 8) return load(rows + 16 * k, all_lanes{});
+        if constexpr (each == 8) return load(rows + 16 * k, all_of<16>{});
         else
-            return join_halves(load(rows + 32 * k, all_lanes{}),
-                               load(rows + 32 * k + 16, all_lanes{}), f);
+            return join_halves(load(rows + 32 * k, all_of<16>{}),
+                               load(rows + 32 * k + 16, all_of<16>{}), f);
     };
     auto four = [&](int k) PK_INLINE { return join_quarters(two(2 * k), two(2 * k + 1), f); };
     auto r = fold_blocks(four(0), four(1), four(2), four(3), f).s;  // of rows 0, 4, 8, 12, 1, ...
@@ -63,10 +63,10 @@ PK_FN simd<T, 16> fold_sixteen(const T *rows, F f, all_of<each>) {
 }
 #endif
 
-// The folds of up to `most` rows, a multiple of 16; each begins as `first` and leaves `each` lanes.
+// The folds of up to `most` rows, a multiple of PK_LANES; each begins as `first` and leaves `each` lanes.
 template <int most, class Fold, int each = 16> struct row_folds {
     typedef typename Fold::value T;
-    static constexpr bool together = whole<T, 16> && sizeof(T) == 4;
+    static constexpr bool together = whole<T, 16> && sizeof(T) == 4 && PK_LANES == 16;
     Fold first;
     alignas(64) T lanes[most * (together ? each : 1)];
 
@@ -74,7 +74,7 @@ template <int most, class Fold, int each = 16> struct row_folds {
     PK_MEMBER Fold begin() const { return first.fresh(); }
     PK_MEMBER void end(int64_t row, const Fold &f) {
         if constexpr (!together) lanes[row] = f.result();
-        else if constexpr (each == 16) store(lanes + 16 * row, f.joined(), all_lanes{});
+        else if constexpr (each == 16) store(lanes + 16 * row, f.joined(), all_of<16>{});
         else {
             auto all = f.joined();
             store(lanes + 8 * row, first.combine()(lower(all), upper(all)), all_of<8>{});
@@ -85,7 +85,7 @@ template <int most, class Fold, int each = 16> struct row_folds {
         if constexpr (together) {
             for (int64_t r = 0; r < rows; r += 16)
                 store(to + r, fold_sixteen(lanes + each * r, first.combine(), all_of<each>{}),
-                      all_lanes{});
+                      all_of<16>{});
         } else
             for (int64_t r = 0; r < rows; r++) to[r] = lanes[r];
     }

@@ -28,27 +28,31 @@ template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T
 }
 
 // A running fold along lanes. take() gives each lane what all steps so far fold to, in a tree over
-// sixteen lanes; carry is what those before fold to, in every lane.
+// the lanes; carry is what those before fold to, in every lane.
 template <class T, bool exclusive, bool down, class F> struct running_by {
-    typedef simd<T, 16> V;
+    typedef vec<T> V;
     V carry, identity;
     F f;
     template <int n> PK_MEMBER V moved(V x) const {
         if constexpr (down) return window<n>(x, identity);
-        else return window<16 - n>(identity, x);
+        else return window<PK_LANES - n>(identity, x);
     }
     template <int n> PK_MEMBER V step(V x) const {
         if constexpr (down) return f(x, moved<n>(x));
         else return f(moved<n>(x), x);
     }
-    PK_MEMBER V take(V x, all_of<16>) {
-        x = step<8>(step<4>(step<2>(step<1>(x))));
-        V before = carry, last = x[down ? 0 : 15];
+    template <int n> PK_MEMBER V steps(V x) const {
+        if constexpr (n < PK_LANES) return steps<2 * n>(step<n>(x));
+        else return x;
+    }
+    PK_MEMBER V take(V x, all_lanes) {
+        x = steps<1>(x);
+        V before = carry, last = x[down ? 0 : PK_LANES - 1];
         carry = down ? f(last, before) : f(before, last);
         if constexpr (exclusive) x = moved<1>(x);
         return down ? f(x, before) : f(before, x);
     }
-    PK_MEMBER V take(V x, mask_t<16> m) { return take(choose(m, x, identity), all_of<16>{}); }
+    PK_MEMBER V take(V x, mask m) { return take(choose(m, x, identity), all_lanes{}); }
 };
 template <class T, bool exclusive, bool down, class F>
 PK_FN running_by<T, exclusive, down, F> running(T identity, F f) {
@@ -58,7 +62,7 @@ PK_FN running_by<T, exclusive, down, F> running(T identity, F f) {
 // As lanes(), the last lanes first: what is left over comes at the end.
 template <class F> PK_FN void lanes_down(int64_t begin, int64_t end, F body) {
     int64_t i = end;
-    for (; i - 16 >= begin; i -= 16) body(i - 16, all_lanes{});
+    for (; i - PK_LANES >= begin; i -= PK_LANES) body(i - PK_LANES, all_lanes{});
     if (i > begin) body(begin, first_few(i - begin));
 }
 }  // namespace pk

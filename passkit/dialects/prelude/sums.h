@@ -25,7 +25,7 @@ template <int L> struct summing {
     }
 #if !PK_AVX512
     // The first vector of a pack ends a block for all of them.
-    template <int k> PK_MEMBER void take(simd<float, 16> x, part_of_pack<k>) {
+    template <int k> PK_MEMBER void take(simd<float, PK_LANES> x, part_of_pack<k>) {
         if (k == 0 && __builtin_expect(++count > block, 0)) end_block();
         auto &part = part_of<k>(lanes);
         part = part + x;

@@ -55,19 +55,16 @@ template <int L, int P, class T> PK_FN void turn_part(T *to, const T *from, int6
 }
 
 // How many lanes are on: the first ones.
-PK_FN int64_t num_on(all_lanes) { return 16; }
-PK_FN int64_t num_on(mask m) {
+template <int L> PK_FN int64_t num_on(all_of<L>) { return L; }
+template <int L> PK_FN int64_t num_on(mask_t<L> m) {
 #if PK_AVX512
-    return __builtin_popcount(m.k);
+    if constexpr (L > 16) return num_on(lower(m)) + num_on(upper(m));
+    else return __builtin_popcount(m.k);
 #else
     int64_t n = 0;
-    for (int i = 0; i < 16; i++) n += m[i];
+    for (int i = 0; i < L; i++) n += m[i];
     return n;
 #endif
-}
-template <int L> PK_FN mask_t<L> first_of(int64_t n) {
-    if constexpr (L == 16) return first(n);
-    else return lower(first_of<2 * L>(n));
 }
 #if PK_AVX512
 // The same where some rows and lanes are missing: what is off is not touched.
@@ -97,19 +94,8 @@ PK_FN void turn_edge(T *to, const T *from, int64_t stride, int64_t rows, int64_t
 }
 #endif
 
-// Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched,
-// which are the first ones. It is called, not pasted: a kernel that turns the 64 inputs of a window
-// is compiled in a fortieth of the time, and runs as fast or faster.
-PK_FN constexpr bool all_on(all_lanes) { return true; }
-PK_FN constexpr bool all_on(mask) { return false; }
-template <class T, class M>
-static __attribute__((noinline, unused)) void turn(T *to, const T *from, int64_t stride,
-                                                   int64_t rows, M m) {
-    typedef uint_of<T> U;
-    if (all_on(m) && rows == 16) turn_part<16, 16>((U *)to, (const U *)from, stride);
-    else turn_edge<16, 16>((U *)to, (const U *)from, stride, rows, num_on(m));
-}
-// The same of any number of rows and up to P lanes: row r begins at to + P * r.
+// Blocks of any number of rows and up to P lanes: row r begins at to + P * r, and has lane by lane
+// from[r + lane * stride].
 template <int P, class T>
 static __attribute__((noinline, unused)) void turn_rows(T *to, const T *from, int64_t stride,
                                                         int64_t rows, int64_t lanes) {
@@ -124,6 +110,20 @@ static __attribute__((noinline, unused)) void turn_rows(T *to, const T *from, in
             else turn_edge<16, P>(block, first, stride, high, count);
         }
     }
+}
+
+// Row r of the block is lane by lane from[r + lane * stride]; only lanes that are on are touched,
+// which are the first ones. It is called, not pasted: a kernel that turns the 64 inputs of a window
+// is compiled in a fortieth of the time, and runs as fast or faster.
+PK_FN constexpr bool all_on(all_lanes) { return true; }
+PK_FN constexpr bool all_on(mask) { return false; }
+template <class T, class M>
+static __attribute__((noinline, unused)) void turn(T *to, const T *from, int64_t stride,
+                                                   int64_t rows, M m) {
+    typedef uint_of<T> U;
+    if constexpr (PK_LANES > 16) turn_rows<PK_LANES>(to, from, stride, rows, num_on(m));
+    else if (all_on(m) && rows == 16) turn_part<16, 16>((U *)to, (const U *)from, stride);
+    else turn_edge<16, 16>((U *)to, (const U *)from, stride, rows, num_on(m));
 }
 }  // namespace pk
 #endif

@@ -1,8 +1,8 @@
-// Vectors of sixteen lanes: element types, the vector type and its operators.
+// Vectors: element types, the vector type and its operators.
 //
-// vec<T> has 16 lanes for every element type: one zmm, two ymm, four xmm or NEON registers for
-// 4-byte elements, and twice or half of that for others. simd<T, L> halves itself until a part fits
-// a register. A pack of 32 or 64 lanes goes through a formula operation by operation, so that the
+// vec<T> has as many lanes for every element type. Sixteen are one zmm, two ymm, four xmm or NEON
+// registers for 4-byte elements, and twice or half of that for others. simd<T, L> halves itself
+// until a part fits a register. A pack of several vectors goes through a formula operation by operation, so that the
 // operands of the next one are ready; with one vector at a time a long formula waits for itself.
 #ifndef PK_TYPES_H
 #define PK_TYPES_H
@@ -29,6 +29,12 @@
 #define PK_BYTES 32
 #else
 #define PK_BYTES 16
+#endif
+
+// The lanes of a vector, a power of two from 16 on. A dialect whose vectors have another width
+// defines it in front of the prelude.
+#ifndef PK_LANES
+#define PK_LANES 16
 #endif
 
 // A function that is compiled only where it is called.
