@@ -10,8 +10,9 @@ import pytest
 from attrs import evolve
 
 from passkit.ast.stage import Buffer, Place
-from passkit.dialects import CUDA, printer, ties
+from passkit.dialects import CUDA, print_kernel
 from passkit.plan.kernel import Kernel
+from passkit.transforms import access_agreement, final_form
 from passkit.values import dtype as dt
 from passkit.values.size import Size
 from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions
@@ -125,17 +126,17 @@ def test_an_access_that_is_not_aligned_is_found() -> None:
 
 
 def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stages that hand over elements agree on who has which; without ties they do not."""
+    """Stages that hand over elements agree on who has which; without that they do not."""
     kernel = kernel_of("columns")
     assert "n0 % 4 == 0 ? (high - low + 3) / 4 : 0" in kernel.source
     found, wanted = run(EmulatedDevice(LaunchOptions(2, 64, 2)), kernel, "columns", 63)
     np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-5)
 
-    monkeypatch.setattr(printer, "ties_of", lambda phase, *_: [None] * len(phase.stages))
-    text = printer.print_kernel(kernel.ast, kernel.name, CUDA)
-    untied = evolve(kernel, key="untied", source=text)
+    monkeypatch.setattr(final_form, "agreements_of", lambda phase, *_: [None] * len(phase.stages))
+    text = print_kernel(kernel.ast, kernel.name, CUDA)
+    apart = evolve(kernel, key="apart", source=text)
     with pytest.raises(EmulatedError, match="which nothing has stored"):
-        run(EmulatedDevice(LaunchOptions(2, 64, 2)), untied, "columns", 63)
+        run(EmulatedDevice(LaunchOptions(2, 64, 2)), apart, "columns", 63)
 
 
 @pytest.mark.parametrize(
@@ -179,5 +180,5 @@ def test_scratch_that_meets() -> None:
         for name, (offset, extent) in ranges.items()
     ]
 
-    names = ties._places(buffers)
+    names = access_agreement._places(buffers)
     assert names["b"] == names["c"] and len({names[x] for x in "abd"}) == 3 and "e" not in names
