@@ -205,8 +205,6 @@ DECISIONS = (
     "transforms",
 )
 """Modules and folders by which a printer would decide something, not spell it."""
-RUNS_PASSES = "passkit.dialects.printer"
-"""The module that runs the passes of a kernel before it is printed."""
 
 
 def deciding_imports() -> list[str]:
@@ -218,24 +216,21 @@ def deciding_imports() -> list[str]:
         if room(module) == "dialects"
         for i in imports(path)
         if f"{i.target}.".startswith(names)
-        and not (module == RUNS_PASSES and room(i.target) == "transforms")
     ]
 
 
 def test_printers_decide_nothing() -> None:
-    """Printers import no analysis, and no pass but those that `printer` runs."""
+    """Printers import no analysis, and no pass: they are given what the passes have decided."""
     assert deciding_imports() == []
 
 
 def test_an_import_that_decides_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check sees an analysis and a pass in a printer, and passes where they are run."""
+    """The check sees an analysis and a pass in a printer."""
     file = tmp_path / "planted.py"
     file.write_text("from passkit.ast.index import normal\nimport passkit.transforms.columns\n")
-    planted = {"passkit.dialects.planted": file, RUNS_PASSES: file}
-    monkeypatch.setattr("tests.test_layers.modules", lambda: planted)
+    monkeypatch.setattr("tests.test_layers.modules", lambda: {"passkit.dialects.planted": file})
 
     assert deciding_imports() == [
         "passkit.dialects.planted:1 imports passkit.ast.index",
         "passkit.dialects.planted:2 imports passkit.transforms.columns",
-        f"{RUNS_PASSES}:1 imports passkit.ast.index",
     ]

@@ -1,10 +1,9 @@
-"""Printers of kernel ASTs: one C printer, and a table for each dialect."""
+"""Printers of kernels: C printers of their final forms, and a table for each dialect."""
 
 from passkit.dialects.base import Dialect, Vectors, dialect_of, register_dialect
 from passkit.dialects.cuda import CUDA
 from passkit.dialects.cxx import CXX
 from passkit.dialects.opencl import OPENCL
-from passkit.dialects.printer import print_kernel
 
 __all__ = [
     "CUDA",
@@ -13,6 +12,5 @@ __all__ = [
     "Dialect",
     "Vectors",
     "dialect_of",
-    "print_kernel",
     "register_dialect",
 ]

@@ -13,6 +13,7 @@ from passkit.ir.features import (
     AccessFeatures,
     AheadFeatures,
     Features,
+    PhaseForm,
     VectorFeatures,
 )
 from passkit.values.dtype import DType
@@ -211,6 +212,11 @@ class PhaseTemplates:
     buffer: str = ""
     function: str = ""
     turn: str = ""
+
+    @property
+    def form(self) -> PhaseForm:
+        """How the phases of a kernel follow each other."""
+        return PhaseForm.BARRIER if self.wait else PhaseForm.FUNCTIONS
 
 
 @frozen(kw_only=True)
@@ -455,6 +461,9 @@ class Dialect:
             has_products=bool(self.product),
             counts_rows=bool(self.counter),
             has_maximum_number=f"{MAXIMUM_NUMBER}/float32" in self.calls,
+            has_parts=self.parts is not None,
+            phases=PhaseForm.NONE if self.phases is None else self.phases.form,
+            aliased=self.aliased,
         )
 
     def type_of(self, dtype: DType) -> str:

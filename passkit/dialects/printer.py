@@ -1,4 +1,4 @@
-"""The C printer: a kernel AST and a dialect's table give the text of a kernel.
+"""The C printer: the final form of a kernel and a dialect's table give its text.
 
 Here stands the kernel around its stages: arguments, scratch, phases and their loops. Passes of
 `passkit.transforms` decide what the stages are; their printers are `vector_printer` and
@@ -8,95 +8,95 @@ Here stands the kernel around its stages: arguments, scratch, phases and their l
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from itertools import groupby
 
 from attrs import evolve
 
 from passkit.ast import Expr, Var, const
-from passkit.ast.stage import Buffer, KernelAST, Let, Loop, Place
+from passkit.ast.stage import Buffer, Let, Loop, Place
 from passkit.ast.tidy import replace_children
-from passkit.dialects.base import Dialect, PartTemplates, PhaseTemplates
+from passkit.dialects.base import Dialect, PartTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
 from passkit.dialects.thread_printer import ThreadPrinter
 from passkit.dialects.vector_printer import VectorPrinter
 from passkit.errors import CodeGenError
-from passkit.ir.final import FinalKernel, FinalPart, FinalPhase, FinalStage, RowDigit
+from passkit.ir.final import (
+    FinalForm,
+    FinalKernel,
+    FinalPart,
+    FinalPhase,
+    FinalStage,
+    PackedKernel,
+    PhasedKernel,
+    RowDigit,
+)
 from passkit.ir.threads import ThreadStmt
 from passkit.ir.vector import VectorStmt
 from passkit.sharing.shared import ALIGN
-from passkit.transforms.final_form import final_form
-from passkit.transforms.lost_nans import with_lost_nans
-from passkit.transforms.separate_parts import is_packed, separated
-from passkit.transforms.separate_phases import separate_phases
 from passkit.values.dtype import int64
 
 
-def print_kernel(
-    ast: KernelAST, name: str, dialect: Dialect, aliased: Set[str] = frozenset()
-) -> str:
-    """The text of one kernel, without the dialect's prelude.
-
-    Results are to take the place of inputs where buffers are ``aliased``.
-    """
-    if dialect.features.has_maximum_number:
-        ast = with_lost_nans(ast)
-    if len(ast.phases) < 2:
-        return _print_phase(ast, name, dialect, dialect.kernel, aliased)
-    spoken = dialect.phases
-    if spoken is None:
-        raise CodeGenError(
-            f"dialect {dialect.name} has no spelling for a kernel of {len(ast.phases)} phases; "
-            f"give it PhaseTemplates, or take its operators out of keep_together"
-        )
-    if not spoken.wait:
-        return _print_functions(ast, name, dialect, spoken)
-    return spoken.head.format(name=name) + _printed(ast, dialect, name, dialect.kernel)
+def print_final(form: FinalForm, name: str, dialect: Dialect) -> str:
+    """The text of a kernel in final form, without the dialect's prelude."""
+    if isinstance(form, PhasedKernel):
+        return _print_phases(form, name, dialect)
+    if isinstance(form, FinalKernel) and len(form.phases) > 1:
+        assert dialect.phases is not None
+        head = dialect.phases.head.format(name=name)
+        return head + _Printer(form, dialect).kernel(name, dialect.kernel)
+    return _print_phase(form, name, dialect, dialect.kernel)
 
 
-def _print_functions(ast: KernelAST, name: str, dialect: Dialect, spoken: PhaseTemplates) -> str:
+def _print_phases(form: PhasedKernel, name: str, dialect: Dialect) -> str:
     """A kernel whose phases are functions, and what calls the one that it is launched for."""
-    names = [f"{name}_phase{k}" for k in range(len(ast.phases))]
+    spoken = dialect.phases
+    assert spoken is not None
+    names = [f"{name}_phase{k}" for k in range(len(form.phases))]
     texts = [
         _print_phase(own, function, dialect, spoken.function)
-        for own, function in zip(separate_phases(ast), names, strict=True)
+        for own, function in zip(form.phases, names, strict=True)
     ]
     if not spoken.turn:
         return "".join(texts)
-    body = Body(Scalars(dialect, ast.sizes, frozenset(), {}), ())
-    params = [dialect.size.format(name=n) for n in ast.sizes]
-    body.open(dialect.kernel.format(name=name, params=", ".join(params)))
+    body = _opened(form.sizes, name, dialect, dialect.kernel)
     for k, function in enumerate(names):
-        body.line(spoken.turn.format(k=len(ast.sizes), phase=k, function=function))
+        body.line(spoken.turn.format(k=len(form.sizes), phase=k, function=function))
     body.close()
     return "".join(texts) + "\n".join(body.lines) + "\n"
 
 
-def _print_phase(
-    ast: KernelAST, name: str, dialect: Dialect, head: str, aliased: Set[str] = frozenset()
-) -> str:
+def _opened(sizes: Sequence[str], name: str, dialect: Dialect, head: str) -> Body:
+    """The body of a function that calls others, opened by ``head``."""
+    body = Body(Scalars(dialect, tuple(sizes), frozenset(), {}), ())
+    params = [dialect.size.format(name=n) for n in sizes]
+    body.open(head.format(name=name, params=", ".join(params)))
+    return body
+
+
+def _print_phase(form: FinalKernel | PackedKernel, name: str, dialect: Dialect, head: str) -> str:
     """The text of a kernel of one phase, opened by ``head``."""
-    if dialect.parts is not None and is_packed(ast):
-        return _print_parts(ast, name, dialect, dialect.parts, head)
-    return _printed(ast, dialect, name, head, aliased)
+    if isinstance(form, FinalKernel):
+        return _Printer(form, dialect).kernel(name, head)
+    assert dialect.parts is not None
+    return _print_parts(form, name, dialect, dialect.parts, head)
 
 
 def _print_parts(
-    ast: KernelAST, name: str, dialect: Dialect, spoken: PartTemplates, head: str
+    form: PackedKernel, name: str, dialect: Dialect, spoken: PartTemplates, head: str
 ) -> str:
-    """A kernel whose parts are functions: those that do the same are one, called for each."""
-    printed: dict[KernelAST, str] = {}
+    """A kernel whose parts are functions: those of equal texts are one, called for each."""
+    printed: dict[int, str] = {}
     known: dict[str, str] = {}
     functions: list[str] = []
-    body = Body(Scalars(dialect, ast.sizes, frozenset(), {}), ())
-    size_of = {n: spoken.size.format(k=k) for k, n in enumerate(ast.sizes)}
-    params = [dialect.size.format(name=n) for n in ast.sizes]
-    body.open(head.format(name=name, params=", ".join(params)))
-    for part in separated(ast):
-        if part.ast not in printed:
-            printed[part.ast] = _printed(part.ast, dialect, "PART", spoken.function)
-        text = printed[part.ast]
+    body = _opened(form.sizes, name, dialect, head)
+    size_of = {n: spoken.size.format(k=k) for k, n in enumerate(form.sizes)}
+    for part in form.calls:
+        number = id(part.function)  # equal parts share the object
+        if number not in printed:
+            printed[number] = _Printer(part.function, dialect).kernel("PART", spoken.function)
+        text = printed[number]
         if text not in known:
             known[text] = f"{name}_part{len(known)}"
             functions.append(text.replace("PART", known[text], 1))
@@ -114,23 +114,6 @@ def _print_parts(
             body.line(line)
     body.close()
     return "\n".join([*functions, *body.lines]) + "\n"
-
-
-def _printed(
-    ast: KernelAST, dialect: Dialect, name: str, head: str, aliased: Set[str] = frozenset()
-) -> str:
-    """The text of a kernel, or of a function of one, opened by ``head``.
-
-    Raises: CodeGenError for a dialect that has vectors and marks aliased buffers, whose loads would
-    have to stay with the points that store there.
-    """
-    names = aliased if dialect.aliased else frozenset[str]()
-    if names and dialect.vectors is not None:
-        raise CodeGenError(
-            f"dialect {dialect.name} has both vectors and a spelling of aliased buffers, "
-            f"{dialect.aliased!r}; leave out one of the two"
-        )
-    return _Printer(final_form(ast, dialect.features, names), dialect).kernel(name, head)
 
 
 class _Printer:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from attrs import frozen
 
 MAXIMUM_NUMBER = "maximum_number"
 """The function of two numbers; of a number and NaN it is the number."""
+
+
+class PhaseForm(Enum):
+    """How the phases of a kernel follow each other.
+
+    NONE: there is one at most. BARRIER: all tiles wait for each other in the kernel. FUNCTIONS:
+    each phase is a function, and a launch.
+    """
+
+    NONE = "none"
+    BARRIER = "barrier"
+    FUNCTIONS = "functions"
 
 
 @frozen(kw_only=True)
@@ -71,6 +85,9 @@ class Features:
         has_products: whether it has a function for products of matrices.
         counts_rows: whether the coordinates of rows are counted instead of divided.
         has_maximum_number: whether it has a maximum that leaves out NaN.
+        has_parts: whether parts of packed kernels are functions.
+        phases: how the phases of a kernel follow each other.
+        aliased: how it marks buffers that share memory with another; "" if it does not.
     """
 
     name: str
@@ -80,3 +97,6 @@ class Features:
     has_products: bool = False
     counts_rows: bool = False
     has_maximum_number: bool = False
+    has_parts: bool = False
+    phases: PhaseForm = PhaseForm.NONE
+    aliased: str = ""

@@ -96,3 +96,39 @@ class FinalKernel:
     aliased: frozenset[str]
     has_rows: bool
     rereads: bool
+
+
+@frozen
+class PartCall:
+    """The call of a part of a packed kernel, a function, for its own of the kernel's tiles.
+
+    Attributes:
+        function: the function.
+        span: the first of its tiles and the end of them.
+        buffers: the numbers of the kernel's buffers that it gets.
+        sizes: the numbers of the kernel's size arguments that it gets.
+    """
+
+    function: FinalKernel
+    span: tuple[Expr, Expr]
+    buffers: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+@frozen
+class PackedKernel:
+    """A kernel, or a phase of one, whose parts are functions; ``sizes`` are its size arguments."""
+
+    sizes: tuple[str, ...]
+    calls: tuple[PartCall, ...]
+
+
+@frozen
+class PhasedKernel:
+    """A kernel whose phases are functions, and launches; ``sizes`` are its size arguments."""
+
+    sizes: tuple[str, ...]
+    phases: tuple[FinalKernel | PackedKernel, ...]
+
+
+FinalForm = FinalKernel | PackedKernel | PhasedKernel

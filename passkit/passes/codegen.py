@@ -13,7 +13,7 @@ from passkit.checks.hazards import check_hazards
 from passkit.checks.ir_races import check_races
 from passkit.checks.pack_races import check_pack_races
 from passkit.diagnostics import Diagnostic
-from passkit.dialects import dialect_of, print_kernel
+from passkit.dialects import dialect_of
 from passkit.dialects.base import Reach
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
@@ -44,6 +44,7 @@ from passkit.space.layout import lay_out
 from passkit.target import Target
 from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
+from passkit.transforms.printing import print_kernel
 from passkit.transforms.row_threads import has_rows, row_lanes
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute

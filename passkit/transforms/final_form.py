@@ -11,14 +11,27 @@ from passkit.ast import Load
 from passkit.ast.stage import Dot, KernelAST, Part, Phase, Place, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
-from passkit.ir.features import Features, VectorFeatures
-from passkit.ir.final import FinalKernel, FinalPart, FinalPhase, FinalStage, RowDigit
+from passkit.errors import CodeGenError
+from passkit.ir.features import Features, PhaseForm, VectorFeatures
+from passkit.ir.final import (
+    FinalForm,
+    FinalKernel,
+    FinalPart,
+    FinalPhase,
+    FinalStage,
+    PackedKernel,
+    PartCall,
+    PhasedKernel,
+    RowDigit,
+)
 from passkit.ir.vector import VectorStmt
 from passkit.transforms.access_agreement import agreements_of
 from passkit.transforms.fuse_stages import fused_stages
+from passkit.transforms.lost_nans import with_lost_nans
 from passkit.transforms.row_coordinates import row_digits
 from passkit.transforms.row_threads import has_rows
-from passkit.transforms.separate_phases import crossing_buffers
+from passkit.transforms.separate_parts import is_packed, separated
+from passkit.transforms.separate_phases import crossing_buffers, separate_phases
 from passkit.transforms.thread_accesses import Agreement
 from passkit.transforms.thread_stages import StageThreads, product_statements
 from passkit.transforms.vector_rows import rows_of_part
@@ -26,31 +39,92 @@ from passkit.transforms.vector_stages import StageVectorizer
 from passkit.values.dtype import DType
 
 
-def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset()) -> FinalKernel:
+def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset()) -> FinalForm:
+    """Return a kernel with all stages as statements, and its functions where it consists of such.
+
+    Args:
+        ast: the kernel.
+        features: what the language offers.
+        aliased: the names of buffers that share memory with another.
+
+    Raises: CodeGenError for a kernel of several phases in a language without them, for aliased
+    buffers in a language that marks them and has vectors, whose loads would have to stay with the
+    points that store there, for a scan in a language without vectors, and for a store that does not
+    step along the inner loop in one with vectors.
+    """
+    if features.has_maximum_number:
+        ast = with_lost_nans(ast)
+    if len(ast.phases) < 2:
+        return _of_one_phase(ast, features, aliased)
+    if features.phases is PhaseForm.NONE:
+        raise CodeGenError(
+            f"dialect {features.name} has no spelling for a kernel of {len(ast.phases)} phases; "
+            f"give it PhaseTemplates, or take its operators out of keep_together"
+        )
+    if features.phases is PhaseForm.FUNCTIONS:
+        phases = tuple(_of_one_phase(own, features) for own in separate_phases(ast))
+        return PhasedKernel(ast.sizes, phases)
+    return _final_kernel(ast, features)
+
+
+def _of_one_phase(
+    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+) -> FinalKernel | PackedKernel:
+    """Return a kernel of one phase in final form.
+
+    Args:
+        ast: the kernel.
+        features: what the language offers.
+        aliased: the names of buffers that share memory with another.
+
+    Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
+    scan in a language without vectors, and for a store that does not step along the inner loop in
+    one with vectors.
+    """
+    if not features.has_parts or not is_packed(ast):
+        return _final_kernel(ast, features, aliased)
+    functions: dict[KernelAST, FinalKernel] = {}
+    calls = []
+    for part in separated(ast):
+        if part.ast not in functions:
+            functions[part.ast] = _final_kernel(part.ast, features)
+        calls.append(PartCall(functions[part.ast], part.span, part.buffers, part.sizes))
+    return PackedKernel(ast.sizes, tuple(calls))
+
+
+def _final_kernel(
+    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+) -> FinalKernel:
     """Return a kernel, or a function of one, with all stages as statements.
 
     Args:
         ast: the kernel.
         features: what the language offers.
-        aliased: the names of buffers that share memory with another; none where the language does
-            not declare that the others do not.
+        aliased: the names of buffers that share memory with another.
 
-    Raises: CodeGenError for a scan in a language without vectors, and for a store that does not
-    step along the inner loop in one with vectors.
+    Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
+    scan in a language without vectors, and for a store that does not step along the inner loop in
+    one with vectors.
     """
+    marked = aliased if features.aliased else frozenset[str]()
     dtypes = {b.name: b.dtype for b in (*ast.params, *ast.scratch)}
-    lowering = (
-        _Threads(ast, features, aliased, dtypes)
-        if features.vectors is None
-        else _Vectors(ast, features, features.vectors, dtypes)
-    )
+    lowering: _Threads | _Vectors
+    if features.vectors is None:
+        lowering = _Threads(ast, features, marked, dtypes)
+    elif marked:
+        raise CodeGenError(
+            f"dialect {features.name} has both vectors and a spelling of aliased buffers, "
+            f"{features.aliased!r}; leave out one of the two"
+        )
+    else:
+        lowering = _Vectors(ast, features, features.vectors, dtypes)
     return FinalKernel(
         ast.params,
         ast.sizes,
         ast.scratch,
         tuple(map(lowering.phase, ast.phases)),
         frozenset(crossing_buffers(ast)) if len(ast.phases) > 1 else frozenset[str](),
-        frozenset(aliased),
+        frozenset(marked),
         has_rows(ast),
         _rereads(ast),
     )

@@ -10,9 +10,10 @@ import pytest
 from attrs import evolve
 
 from passkit.ast.stage import Buffer, Place
-from passkit.dialects import CUDA, print_kernel
+from passkit.dialects import CUDA
 from passkit.plan.kernel import Kernel
 from passkit.transforms import access_agreement, final_form
+from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from passkit.values.size import Size
 from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions

@@ -14,8 +14,9 @@ from attrs import evolve
 
 from passkit import ast
 from passkit.ast.stage import Buffer, Dot, KernelAST, Level, Loop, Matrix, Part, Phase, Place
-from passkit.dialects import CUDA, CXX, OPENCL, print_kernel
+from passkit.dialects import CUDA, CXX, OPENCL
 from passkit.passes.rtcgen import sections_of
+from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from tests.dialects.plain_c import PLAIN, call, compiled

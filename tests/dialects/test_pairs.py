@@ -27,8 +27,9 @@ from passkit.ast.stage import (
     Statement,
     Store,
 )
-from passkit.dialects import CXX, print_kernel
+from passkit.dialects import CXX
 from passkit.target import cpu
+from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from tests.planned import prebuild
 

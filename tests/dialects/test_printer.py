@@ -15,13 +15,14 @@ import passkit as pk
 from passkit import ast
 from passkit.ast import Binary, Expr
 from passkit.ast.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
-from passkit.dialects import CXX, Dialect, dialect_of, print_kernel, register_dialect
+from passkit.dialects import CXX, Dialect, dialect_of, register_dialect
 from passkit.errors import CodeGenError, RegistryError
 from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.plan.kernel import Kernel
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
 from passkit.target import Target, target_of
+from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from passkit.values.size import evaluate as number
 from tests.dialects.plain_c import PLAIN, call, compiled

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from passkit.ast.stage import KernelAST
-from passkit.dialects import CUDA, print_kernel
+from passkit.dialects import CUDA
+from passkit.transforms.printing import print_kernel
 
 HERE = Path(__file__).parent
 PREAMBLE = CUDA.preamble
