@@ -136,12 +136,14 @@ class PasskitBackend:
             options: options, see the class.
             mode: accepted for the sake of `torch.compile`; only None and "default" are.
 
-        Raises: SettingError for an unknown mode, value of ``fallback`` or ``freezing``, or, with
-        the fallback "error", for a graph with operators that passkit does not have.
+        Raises: SettingError for an unknown mode or option, a wrong value of ``fallback`` or
+        ``freezing``, or, with the fallback "error", for a graph with operators that passkit does
+        not have.
         """
         if mode not in (None, "default"):
             raise SettingError(f"backend passkit: mode {mode!r} is unknown; leave it out")
         own = dict(options or {})
+        check_names(own)
         fallback = own.pop("fallback", "extern")
         if fallback not in FALLBACKS:
             raise SettingError(
@@ -149,6 +151,7 @@ class PasskitBackend:
                 f"{fallback!r}; {nearest(str(fallback), FALLBACKS)}"
             )
 
+        check_names(own)
         keyed = dict(own)
         freezing = own.pop("freezing", False)
         if not isinstance(freezing, bool):
@@ -179,6 +182,23 @@ class PasskitBackend:
                 partition_fn=min_cut_rematerialization_partition,
             )
             return compiler(module, example_inputs)  # type: ignore[no-any-return]
+
+
+def check_names(options: Mapping[str, Any]) -> None:
+    """Check the names of options of `passkit.compile`, and of the backend's own.
+
+    Raises: SettingError for an unknown name.
+    """
+    if not options:
+        return
+    from passkit.passes.options import OPTIONS  # a warm start has no options, and plans nothing
+
+    names = ("fallback", "freezing", *OPTIONS)
+    for name in options:
+        if name not in names:
+            raise SettingError(
+                f"backend passkit: there is no option {name!r}; {nearest(name, names)}"
+            )
 
 
 passkit_backend = PasskitBackend()

@@ -20,6 +20,7 @@ def from_torch(
     module: torch.nn.Module | ExportedProgram,
     example_inputs: Sequence[Any] = (),
     dynamic_shapes: Any = None,
+    example_kwargs: Mapping[str, Any] | None = None,
 ) -> Graph:
     """Return a module as a graph, with its parameters and buffers as constants.
 
@@ -30,6 +31,7 @@ def from_torch(
         module: a module, or what `torch.export.export` made of one.
         example_inputs: tensors for a call of ``forward``; not needed for an exported program.
         dynamic_shapes: which extents are symbolic, as for `torch.export.export`.
+        example_kwargs: tensors for parameters of ``forward`` that are passed by name.
 
     Raises: ModelError for a module that changes its buffers, as batch norms do in training, whose
     results are no tensors, or with a part that is neither imported nor called; and what
@@ -44,7 +46,12 @@ def from_torch(
     """
     program = module
     if not isinstance(module, ExportedProgram):
-        program = export(module, tuple(example_inputs), dynamic_shapes=dynamic_shapes)
+        program = export(
+            module,
+            tuple(example_inputs),
+            dict(example_kwargs or {}),
+            dynamic_shapes=dynamic_shapes,
+        )
     assert isinstance(program, ExportedProgram)
     program = program.run_decompositions(decompositions())
     for output in program.graph_signature.output_specs:

@@ -31,6 +31,8 @@ from passkit.frontends.torch.op_importers.linalg import check_errors
 from passkit.frontends.torch.op_importers.registry import aten, cast, constant, importer_of
 from passkit.frontends.torch.sizes import SIZE_VALUE
 from passkit.frontends.torch.symbols import (
+    ComputedSize,
+    GraphSymbols,
     extent_of,
     known_symbols,
     may_overlap,
@@ -141,6 +143,7 @@ class ImportedGraph:
             named by `size_input_name`, whose length it is.
         signed: symbols of integer arguments that may be negative; extents have their
             `signed_parts`.
+        computed: symbols of sizes that are computed of other ones at each call.
         numbers: numbers that depend on such arguments. For each there is a scalar input more, of
             int64, named by `number_input_name`.
         feeds: the positions of tensors among the arguments.
@@ -154,6 +157,7 @@ class ImportedGraph:
     graph: Graph | None
     sized_by: tuple[str, ...]
     signed: frozenset[str]
+    computed: tuple[ComputedSize, ...]
     numbers: tuple[Extent, ...]
     feeds: tuple[int, ...]
     sizes: tuple[tuple[int, str], ...]
@@ -181,9 +185,9 @@ def import_graph(
     """
     symbols = symbols_of_graph(module)
     if stands_alone:
-        symbols = evolve(symbols, signed=frozenset())
+        symbols = evolve(symbols, signed=frozenset(), computed=None)
     with known_symbols(symbols):
-        return _GraphImporter(module, constants or {}, stands_alone, symbols.signed).imported()
+        return _GraphImporter(module, constants or {}, stands_alone, symbols).imported()
 
 
 @frozen(eq=False)
@@ -193,7 +197,7 @@ class _GraphImporter:
     module: GraphModule
     constants: Mapping[str, torch.Tensor]
     stands_alone: bool
-    signed: frozenset[str]
+    symbols: GraphSymbols
     values: dict[Node, Any] = field(factory=dict)
     feeds: list[int] = field(factory=list)
     sizes: list[tuple[int, str]] = field(factory=list)
@@ -241,7 +245,8 @@ class _GraphImporter:
         return ImportedGraph(
             graph=graph if computed else None,
             sized_by=sized_by,
-            signed=self.signed,
+            signed=self.symbols.signed,
+            computed=tuple((self.symbols.computed or {}).values()),
             numbers=tuple(self.numbers),
             feeds=tuple(self.feeds),
             sizes=tuple(self.sizes),
@@ -303,7 +308,9 @@ class _GraphImporter:
         if node.target is operator.getitem:
             source, position = node.args
             return self.values[source][position]
-        if isinstance(fake, (torch.SymFloat, torch.SymBool)):
+        if isinstance(fake, torch.SymFloat):
+            return fake  # sizes are computed of it; it is no operand
+        if isinstance(fake, torch.SymBool):
             raise UnsupportedNodeError(f"{node.target} gives a {type(fake).__name__}")
         args, kwargs = pytree.tree_map_only(Node, self._value, (node.args, node.kwargs))
         if node.target is with_effects and args[1] is aten._linalg_check_errors.default:
@@ -324,8 +331,14 @@ class _GraphImporter:
         return self._extern(node, call, args, kwargs, reason)
 
     def _value(self, node: Node) -> Any:
-        """Return the results of a node."""
-        return self.values[node]
+        """Return the results of a node.
+
+        Raises: UnsupportedNodeError for a float that is computed of sizes.
+        """
+        value = self.values[node]
+        if isinstance(value, torch.SymFloat):
+            raise UnsupportedNodeError(f"{node.target} gives a {type(value).__name__}")
+        return value
 
     def _checked(self, call: AtenCall, results: Any) -> Any:
         """Return the results of an importer.
@@ -403,7 +416,7 @@ class _GraphImporter:
 
         Kernels compute with sizes, which are never negative.
         """
-        parts = {name for symbol in self.signed for name in signed_parts(symbol)}
+        parts = {name for symbol in self.symbols.signed for name in signed_parts(symbol)}
 
         def as_input(node: GraphNode, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
             """Return the input in place of such a number, None for other nodes."""

@@ -154,6 +154,8 @@ class Program:
                     values.setdefault(str(extent), n)
         for name in self.imported.signed:
             values.update(values_of_parts(name, values[name]))
+        for size in self.imported.computed:
+            values[size.name] = size.value(values)
         return values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,11 +13,30 @@ import torch
 from attrs import field, frozen
 from torch.fx import GraphModule
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Max, Mod, PythonMod
+from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.symbol import SymT, symbol_is_type
+from torch.utils._sympy.value_ranges import ValueRanges, bound_sympy
 
 from passkit.errors import ShapeError
 from passkit.frontends.torch.errors import UnsupportedNodeError
 from passkit.values.size import Extent, Size, evaluate
+
+
+@frozen
+class ComputedSize:
+    """A size that is no polynomial of symbols, such as a maximum: a symbol of its own.
+
+    Attributes:
+        name: the name of the symbol.
+        code: an expression in Python of other symbols.
+    """
+
+    name: str
+    code: str
+
+    def value(self, symbols: Mapping[str, int]) -> int:
+        """Return the value of the size, for the values of the other symbols by name."""
+        return int(eval(self.code, {"math": math, "torch": torch}, dict(symbols)))
 
 
 @frozen
@@ -26,10 +46,15 @@ class GraphSymbols:
     Attributes:
         signed: those of integer arguments that may be negative.
         hints: the values that the graph was traced with, for whose signs and order it holds.
+        ranges: the values that each may have, by symbol.
+        computed: the sizes that `extent_of` met and made a symbol of, by expression; None where
+            nobody could compute them for a call.
     """
 
     signed: frozenset[str] = frozenset()
-    hints: Mapping[str, int] = field(factory=dict)
+    hints: dict[str, int] = field(factory=dict)
+    ranges: Mapping[sympy.Symbol, ValueRanges[Any]] = field(factory=dict)
+    computed: dict[sympy.Expr, ComputedSize] | None = None
 
 
 _NOTHING = GraphSymbols()
@@ -68,7 +93,7 @@ def symbols_of_graph(module: GraphModule) -> GraphSymbols:
     hints = {str(x): int(n) for x, n in environment.backed_var_to_val.items() if n.is_Integer}
     for name in signed & hints.keys():
         hints.update(values_of_parts(name, hints[name]))
-    return GraphSymbols(frozenset(signed), hints)
+    return GraphSymbols(frozenset(signed), hints, dict(environment.var_to_range), {})
 
 
 @contextmanager
@@ -105,7 +130,7 @@ def _environment(module: GraphModule) -> Any:
 def extent_of(value: Any) -> Extent:
     """Return a PyTorch integer, plain or symbolic, as a passkit extent.
 
-    Raises: UnsupportedNodeError for an expression with more than arithmetic of integers.
+    Raises: UnsupportedNodeError for an expression that may be negative, or cannot be computed.
     """
     if isinstance(value, torch.SymInt):
         return extent_of_expression(value.node.expr)
@@ -115,7 +140,7 @@ def extent_of(value: Any) -> Extent:
 def extent_of_expression(expression: sympy.Expr) -> Extent:
     """Return a sympy expression of symbolic sizes as a passkit extent.
 
-    Raises: UnsupportedNodeError for an expression with more than arithmetic of integers.
+    Raises: UnsupportedNodeError for an expression that may be negative, or cannot be computed.
     """
     match expression:
         case sympy.Integer():
@@ -144,7 +169,29 @@ def extent_of_expression(expression: sympy.Expr) -> Extent:
         case Mod() | PythonMod():
             number, modulus = expression.args
             return _remainder(extent_of_expression(number), extent_of_expression(modulus))
-    raise UnsupportedNodeError(f"the size {expression} is no sum, product, quotient or remainder")
+    return _computed_size(expression)
+
+
+def _computed_size(expression: sympy.Expr) -> Size:
+    """Return the symbol of a size that is more than arithmetic of integers.
+
+    Raises: UnsupportedNodeError where it may be negative, or is needed without a call.
+    """
+    symbols = _symbols.get()
+    if symbols.computed is None:
+        raise UnsupportedNodeError(
+            f"the size {expression} is no sum, product, quotient or remainder"
+        )
+    known = symbols.computed.get(expression)
+    if known is None:
+        if not bound_sympy(expression, dict(symbols.ranges)).lower >= 0:
+            raise UnsupportedNodeError(f"the size {expression} may be negative")
+        code = PythonPrinter().doprint(expression)
+        known = ComputedSize(f"computed_{len(symbols.computed)}", code)
+        symbols.computed[expression] = known
+        if all(str(x) in symbols.hints for x in expression.free_symbols):
+            symbols.hints[known.name] = known.value(symbols.hints)
+    return Size.symbol(known.name)
 
 
 def _remainder(number: Extent, modulus: Extent) -> Extent:
@@ -158,7 +205,7 @@ def stride_of(value: Any) -> Extent:
     PyTorch writes the stride of an axis as ``Max(1, n)``, so that it is not 0 in empty tensors; it
     does not matter there.
 
-    Raises: UnsupportedNodeError for an expression with more than arithmetic of integers.
+    Raises: UnsupportedNodeError for an expression that may be negative, or cannot be computed.
     """
     if not isinstance(value, torch.SymInt):
         return int(value)

@@ -333,6 +333,27 @@ def check_opencl() -> HealthCheck:
     )
 
 
+def check_torch() -> HealthCheck:
+    """Check that PyTorch, if it is installed, knows the backend, and that a function runs."""
+
+    def find() -> str:
+        """Return the version of PyTorch and the result of a trial.
+
+        Raises: ImportError without PyTorch; RuntimeError if it does not know the backend, or a
+        result is wrong; what the trial raises.
+        """
+        torch = import_module("torch")
+        if "passkit" not in torch.compiler.list_backends():
+            raise RuntimeError(f"torch {torch.__version__} does not list the backend")
+        x = torch.arange(1000.0)
+        run = torch.compile(lambda x: x * 2 + 1, backend="passkit")
+        if not torch.equal(run(x), x * 2 + 1):
+            raise RuntimeError("the result of x * 2 + 1 is wrong")
+        return f"torch {torch.__version__}: the backend compiled a function"
+
+    return _attempt("torch", "pip install 'passkit[torch]'", find)
+
+
 def check_nvrtc() -> HealthCheck:
     """Check for NVRTC, NVIDIA's run-time compiler, which needs no device."""
 
@@ -432,6 +453,7 @@ CHECKS = (
     check_profile,
     check_pictures,
     check_solver,
+    check_torch,
     check_opencl,
     check_nvrtc,
     check_cuda_library,

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from passkit.cli.doctor import check_torch
 from passkit.errors import PasskitError
 from tests import opencl
 from tests.command import json_of
@@ -192,3 +193,30 @@ def test_a_missing_or_broken_onednn_is_reported(
     check = checks()["convolutions"]
     assert not check["works"]
     assert str(check["found"]).startswith(f"{tmp_path}/lib/libdnnl.so.3 does not load")
+
+
+@pytest.mark.parametrize(
+    ("backends", "result", "text"),
+    [
+        (["passkit"], 3.0, "torch 9.0: the backend compiled a function"),
+        (["passkit"], 4.0, "the result of x * 2 + 1 is wrong"),
+        (["inductor"], 3.0, "torch 9.0 does not list the backend"),
+    ],
+)
+def test_the_backend_of_pytorch_is_tried(
+    monkeypatch: pytest.MonkeyPatch, backends: list[str], result: float, text: str
+) -> None:
+    """It works where PyTorch lists the backend, and a compiled function has the right result."""
+    torch = SimpleNamespace(
+        __version__="9.0",
+        arange=lambda n: 1.0,
+        compile=lambda function, backend: lambda x: result,
+        compiler=SimpleNamespace(list_backends=lambda: backends),
+        equal=lambda a, b: a == b,
+    )
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+    check = check_torch()
+
+    assert check.finding == text
+    assert check.works == (text.endswith("function"))

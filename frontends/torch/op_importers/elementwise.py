@@ -230,7 +230,7 @@ _register(
     TO_FLOAT,
     2,
     {
-        "div.Tensor div.Scalar": ops.div,
+        "div.Tensor div.Scalar true_divide.Tensor true_divide.Scalar": ops.div,
         "atan2": ops.atan2,
         "copysign.Tensor copysign.Scalar": ops.copysign,
         "xlogy.Tensor": ops.xlogy,

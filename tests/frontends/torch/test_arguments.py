@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,19 @@ import pytest
 
 torch: Any = pytest.importorskip("torch")
 
+import sympy  # noqa: E402
 from torch._functorch._aot_autograd.autograd_cache import BypassAOTAutogradCache  # noqa: E402
 
 from passkit.errors import SettingError  # noqa: E402
 from passkit.frontends.torch import passkit_backend, report  # noqa: E402
 from passkit.frontends.torch.errors import UnsupportedNodeError  # noqa: E402
 from passkit.frontends.torch.reports import recording  # noqa: E402
-from passkit.frontends.torch.symbols import GraphSymbols, hint_of, known_symbols  # noqa: E402
+from passkit.frontends.torch.symbols import (  # noqa: E402
+    GraphSymbols,
+    extent_of_expression,
+    hint_of,
+    known_symbols,
+)
 from passkit.values.size import Size  # noqa: E402
 
 F: Any = torch.nn.functional
@@ -235,3 +242,55 @@ def test_nested_tensors() -> None:
     shown = report(function, torch.nested.nested_tensor(parts, layout=torch.jagged))
     assert shown.graphs > 0
     assert shown.native == shown.nodes > 0
+
+
+def longest(x: Any, y: Any) -> Any:
+    """Return sums in an array of the greater of two lengths."""
+    return x.new_zeros(torch.sym_max(x.shape[0], y.shape[0]), x.shape[1]) + x.sum(0) + y.sum(0)
+
+
+def common(x: Any, y: Any) -> Any:
+    """Return products of the rows that two tensors both have, and their number."""
+    rows = torch.sym_min(x.shape[0], y.shape[0])
+    return x[:rows] * y[:rows], rows
+
+
+def repeated(x: Any, y: Any) -> Any:
+    """Return rows of ones, as many as the difference of two lengths."""
+    return x.new_ones(abs(x.shape[0] - y.shape[0]), 3) * y.sum()
+
+
+def resized(x: Any, y: Any) -> Any:
+    """Return an image of three halves of the size."""
+    return F.interpolate(x[None, None] * 2, scale_factor=1.5) + y.sum()
+
+
+def square(x: Any, y: Any) -> Any:
+    """Return ones, as many as the root of a length."""
+    return x.new_ones(int(math.sqrt(x.shape[0]))) * y.sum()
+
+
+@pytest.mark.parametrize("function", [longest, common, repeated, resized, square])
+def test_sizes_may_be_computed_of_other_sizes(function: Callable[..., Any]) -> None:
+    """Maxima, absolute values, roots and products with floats are computed at each call."""
+    with recording() as records:
+        fast = torch.compile(function, backend=passkit_backend, dynamic=True)
+        for rows, others in ((9, 4), (11, 13), (4, 7)):
+            x, y = torch.randn(rows, 5), torch.randn(others, 5)
+            assert_equal(fast(x, y), function(x, y))
+    assert [graph.whole for graph in records] == [""] and not records[0].externs
+
+
+def test_a_computed_size_is_not_negative() -> None:
+    """PyTorch runs a graph with a size that may be negative for all that is known."""
+    size = torch.utils._sympy.functions.Min(sympy.Symbol("u0", integer=True), 3)
+    with (
+        known_symbols(GraphSymbols(computed={})),
+        pytest.raises(UnsupportedNodeError, match=r"the size Min\(3, u0\) may be negative"),
+    ):
+        extent_of_expression(size)
+    with (
+        known_symbols(GraphSymbols()),
+        pytest.raises(UnsupportedNodeError, match=r"the size Min\(3, u0\) is no sum"),
+    ):
+        extent_of_expression(size)

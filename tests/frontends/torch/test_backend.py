@@ -270,5 +270,8 @@ def test_unknown_options_are_refused() -> None:
     wrong = torch.compile(lambda x: x + 1, backend=passkit_backend, options={"fallback": "extrn"})
     with pytest.raises(Exception, match=r"'extern', 'error', got 'extrn'; did you mean 'extern'"):
         wrong(x)
+    misspelled = torch.compile(lambda x: x + 1, backend=passkit_backend, options={"freezin": True})
+    with pytest.raises(Exception, match=r"no option 'freezin'; did you mean 'freezing'"):
+        misspelled(x)
     with pytest.raises(Exception, match=r"mode 'fast' is unknown"):
         passkit_backend(torch.fx.symbolic_trace(torch.nn.ReLU()), [x], mode="fast")

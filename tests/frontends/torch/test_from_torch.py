@@ -49,6 +49,23 @@ def test_symbolic_extents_are_sizes_of_the_graph() -> None:
         np.testing.assert_allclose(y, module(x, scale)[0].detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
+class ScaledByName(Scaled):
+    """The same layer with a scale that is passed by name."""
+
+    def forward(self, x: Any, *, scale: Any) -> Any:
+        """Return the layer's result times a scale, and its sums."""
+        return super().forward(x, scale)
+
+
+def test_parameters_may_be_passed_by_name() -> None:
+    """What forward takes by name only is an input of that name."""
+    module, x, scale = ScaledByName(), torch.randn(4, 16), torch.randn(8)
+    graph = from_torch(module, (x,), example_kwargs={"scale": scale})
+    actual = pk.compile(graph)(x=x.numpy(), scale=scale.numpy())
+    for a, b in zip(actual, module(x, scale=scale), strict=True):
+        np.testing.assert_allclose(a, b.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
 def test_an_exported_program_becomes_a_graph() -> None:
     """The result of torch.export is taken as it is."""
     module, x = torch.nn.Softmax(-1), torch.randn(3, 5)
