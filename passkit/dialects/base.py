@@ -386,6 +386,8 @@ class Dialect:
     kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
     packed kernels are functions; ``phases`` are for kernels of several. Kernels that are
     ``compiled_here`` are C++ for passkit's prelude, with the arguments of the CPU's launcher.
+    ``language`` is the name by which operators know it that bring their own kernels, if it is not
+    the dialect's.
     Divisions by numbers that all lanes share are ``quotients``, if given. ``calls`` maps function
     names to spellings; where a language has one for each float type, use "exp/float32".
     """
@@ -438,6 +440,7 @@ class Dialect:
     fence: str = ""
     preamble: str = ""
     compiled_here: bool = False
+    language: str = ""
 
     def for_lanes(self, reach: Reach) -> Dialect:
         """The dialect for lanes of a device that can do so much."""
@@ -510,6 +513,11 @@ def register_dialect(dialect: Dialect) -> Dialect:
         raise RegistryError(f"register_dialect needs a pk.Dialect, got {dialect!r}")
     _dialects.register(dialect.name, dialect)
     return dialect
+
+
+def language_of(name: str) -> str:
+    """The language for which operators bring kernels, of a dialect that may not be registered."""
+    return (_dialects[name].language if name in _dialects else "") or name
 
 
 def dialect_of(what: str | Dialect) -> Dialect:

@@ -384,6 +384,7 @@ QUOTIENTS = QuotientTemplates(
 CUDA = register_dialect(
     Dialect(
         name="cuda",
+        language="cuda",
         kernel='extern "C" __global__ void {name}({params})',
         buffer="{const}{type} *__restrict__ {name}",
         aliased="{const}{type} *{name}",

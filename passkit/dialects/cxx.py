@@ -18,6 +18,7 @@ PRELUDE = Path(__file__).with_name("prelude")
 CXX = register_dialect(
     Dialect(
         name="cxx",
+        language="cxx",
         kernel=(
             'extern "C" void {name}(void *const *buf, const int64_t *size, int64_t begin, '
             "int64_t end, unsigned char *scratch)"

@@ -265,6 +265,7 @@ barrier(CLK_LOCAL_MEM_FENCE);"""
 OPENCL = register_dialect(
     Dialect(
         name="opencl",
+        language="opencl",
         kernel=KERNEL,
         phases=PhaseTemplates(function=KERNEL),
         buffer="__global {const}{type} *restrict {name}",

@@ -14,7 +14,7 @@ from passkit.checks.ir_races import check_races
 from passkit.checks.pack_races import check_pack_races
 from passkit.diagnostics import Diagnostic
 from passkit.dialects import dialect_of
-from passkit.dialects.base import Reach
+from passkit.dialects.base import Reach, language_of
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
 from passkit.errors import ScheduleError
@@ -336,7 +336,7 @@ def operator_kernel(graph: Graph, node: Node, dialect: str) -> Kernel | None:
     Raises: RuleError if FKernel returns something else; PassError if a shape or dtype is unknown.
     Other errors of FKernel propagate.
     """
-    own = own_kernel_of(node, dialect)
+    own = own_kernel_of(node, language_of(dialect))
     if own is None:
         return None
     assert node.op is not None

@@ -102,14 +102,14 @@ class OwnKernel:
     grid: Extent
 
 
-def own_kernel_of(node: Node, dialect: str) -> OwnKernel | None:
-    """The kernel that an operator brings for a dialect, by FKernel; None if it brings none.
+def own_kernel_of(node: Node, language: str) -> OwnKernel | None:
+    """The kernel that an operator brings for a language, by FKernel; None if it brings none.
 
     Raises: RuleError where the rule gives something else.
     """
     if node.op is None or FKernel.get(node.op.name) is None:
         return None
-    own_kernel = call_attribute(FKernel, node, node, dialect)
+    own_kernel = call_attribute(FKernel, node, node, language)
     if own_kernel is not None and not isinstance(own_kernel, OwnKernel):
         refuse_result(FKernel, node, "an OwnKernel (passkit.plan.kernel) or None", own_kernel)
     return own_kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from passkit.diagnostics import Diagnostic
+from passkit.dialects.base import language_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.op import (
@@ -42,7 +43,7 @@ def why_opaque(graph: Graph, node: Node, target: Target) -> Diagnostic | None:
         return Diagnostic("op.leaf")
     if TStateful.get(op.name):
         return Diagnostic("op.state", {"op": op.name})
-    if own_kernel_of(node, target.dialect) is not None:
+    if own_kernel_of(node, language_of(target.dialect)) is not None:
         return Diagnostic("op.kernel", {"op": op.name, "count": len(node.inputs)})
     if TOpPattern.get(op.name) is OpPattern.OPAQUE or THostLibrary.get(op.name) is not None:
         return _marked_opaque(op)
