@@ -71,15 +71,33 @@ def _recombine(terms: dict[Expr, Extent]) -> tuple[dict[Expr, Extent], Extent]:
     """
     for atom, c in list(terms.items()):
         if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
-            quotient = Binary("//", atom.a, atom.b, dt.int64)
-            if quotient in terms and terms[quotient] == c * _extent(atom.b):
+            quotient = _quotient_of(atom, c, terms)
+            if quotient is not None:
                 del terms[quotient], terms[atom]
-                inner = normal(atom.a, Known(()))  # it remembers: quotients are nested
+                inner = normal(quotient.a, Known(()))  # it remembers: quotients are nested
                 for a, k in inner.terms:
                     terms[a] = terms.get(a, 0) + k * c
                 rest, more = _recombine({a: k for a, k in terms.items() if k != 0})
                 return rest, inner.constant * c + more
     return terms, 0
+
+
+def _quotient_of(remainder: Binary, c: Extent, terms: Mapping[Expr, Extent]) -> Binary | None:
+    """Return the quotient among ``terms`` that makes its dividend together with a remainder.
+
+    ``c`` is the coefficient of the remainder, whose dividend may be another one that differs by a
+    multiple of the divisor: ``x % 56 // 7 * 7 + (x + 7) % 7`` is ``x % 56``.
+    """
+    own = Binary("//", remainder.a, remainder.b, dt.int64)
+    size = _extent(remainder.b)
+    if terms.get(own) == c * size:
+        return own
+    for atom, k in terms.items():
+        if isinstance(atom, Binary) and atom.op == "//" and atom.b == remainder.b:
+            same = k == c * size and modulo(normal(atom.a, Known(())), size, Known(()))
+            if same == Sum(((remainder, 1),)):
+                return atom
+    return None
 
 
 def _extent(x: Expr) -> Extent:
@@ -164,8 +182,28 @@ def divide(a: Sum, d: Extent, extents: Extents) -> Sum:
 
 
 def modulo(a: Sum, d: Extent, extents: Extents) -> Sum:
-    """Return ``a % d`` for a non-negative ``a``, see `divide_modulo`."""
+    """Return ``a % d`` for a non-negative ``a``, see `divide_modulo`.
+
+    Remainders of a multiple of d are left out of ``a``: ``(i % d + 3) % d`` is ``(i + 3) % d``.
+    """
+    if d not in (0, 1) and not within(a, d, extents):
+        a = _without_remainders(a, d, extents)
     return divide_modulo(a, d, extents)[1]
+
+
+def _without_remainders(a: Sum, d: Extent, extents: Extents) -> Sum:
+    """Return a sum that is ``a`` but for a multiple of d: dividends in the place of remainders.
+
+    It is ``a`` itself if a coefficient may be negative then.
+    """
+    total = a
+    for atom, c in a.terms:
+        if isinstance(atom, Binary) and atom.op == "%" and isinstance(atom.b, (Const, SizeOf)):
+            if divide_exactly(c * _extent(atom.b), d) is None:
+                continue
+            total = add(total, Sum(((atom, 1),)), -1 * c)
+            total = add(total, normal(atom.a, extents), c)
+    return a if _may_be_negative(total) else total
 
 
 def divide_modulo(a: Sum, d: Extent, extents: Extents) -> tuple[Sum, Sum]:

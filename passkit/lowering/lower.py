@@ -362,7 +362,7 @@ class Lowering:
         """A reduction's total as it is, or finished and rounded; any other row value computed."""
         entry = node.entries[0]
         if reduce_of(node) is None:
-            return values.at(node, self.space.index(Role.ROW, _shape(entry)))
+            return values.at(node, self.layout.index(entry, Role.ROW))
         finish, value = _reduction(node).finish, self.row_values[entry]
         if finish is not None:
             count = size_of(numel(a.extent for a in self.space.reduced))

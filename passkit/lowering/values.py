@@ -13,7 +13,7 @@ from passkit.ast.stage import Let, Running
 from passkit.ast.tidy import LONGEST, parts, replace_children
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of, scan_of
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Entry, Node
 from passkit.graph.node import is_leaf as is_free
 from passkit.graph.op import FElement
 from passkit.ir.signs import Signs
@@ -62,7 +62,7 @@ class Values:
 
     def full(self, entry: Entry) -> Expr:
         """The value of ``entry`` at the current point."""
-        index = self.space.index(Role.FULL, known_shape(entry))
+        index = self.of.layout.index(entry, Role.FULL)
         key = (entry, index)
         if key not in self.bound:
             self.bound[key] = self._full(entry, index)
@@ -155,7 +155,7 @@ class Values:
         entry = self.greatest.get(b)
         if entry is None or self.rows:
             return False
-        return self.bound.get((entry, self.space.index(Role.FULL, known_shape(entry)))) == a
+        return self.bound.get((entry, self.of.layout.index(entry, Role.FULL))) == a
 
     def _fetched(self, kept: Load) -> Expr:
         if kept not in self.fetched:

@@ -17,6 +17,7 @@ from passkit.schedule.block import BlockSchedule
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.space.layout import Layout
+from passkit.space.reads import reads_of
 from passkit.space.space import Axis, Role, Space
 from passkit.space.tiling import Composition
 from passkit.splits.split import Split
@@ -252,11 +253,41 @@ def _crossing(
             continue
         known = keep.get(node)
         dear = recompute_cost(node, repeated) > repeated if known is None else known >= 0
+        if repeated == 0 and not _reads_inputs(node):
+            dear = False  # a number for all points, or their indices
+        elif repeated and dear and _is_read_in_place(layout, node):
+            dear = False
         if level[node] < stage and dear:
             found.append(node)
             continue
         todo += [e.node for e in node.inputs]
     return found
+
+
+def _is_read_in_place(layout: Layout, node: Node) -> bool:
+    """Return whether a value is an input's element at the point, whatever has moved it there."""
+    entry = node.entries[0]
+    index = layout.index(entry, Role.FULL)
+    while not is_leaf(entry.node):
+        reads = reads_of(entry.node, index, layout.space.extents)
+        if not reads.plain or len(reads.at) != 1:
+            return False
+        number, index = reads.at[0]
+        entry = entry.node.inputs[number]
+    return layout.linear(index, known_shape(entry)) == layout.space.full
+
+
+def _reads_inputs(node: Node) -> bool:
+    """Return whether a value is computed from elements of inputs, after the last reduction."""
+    todo, seen = [node], set[Node]()
+    while todo:
+        n = todo.pop()
+        if n.is_variable:
+            return True
+        if n not in seen and reduce_of(n) is None:
+            seen.add(n)
+            todo += [e.node for e in n.inputs]
+    return False
 
 
 def recompute_cost(node: Node, limit: int) -> int:

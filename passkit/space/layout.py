@@ -6,10 +6,10 @@ leaves) or INLINE (computed where it is read, at any index).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import lru_cache
 
-from passkit.ast import Chunks, Var
+from passkit.ast import Chunks, Expr, Var, size_of
 from passkit.ast.index import Sum, common_refinement, normal, ravel
 from passkit.ast.walk import variables
 from passkit.diagnostics import Diagnostic
@@ -17,6 +17,7 @@ from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.space.reads import Index, reads_of
+from passkit.space.row_moves import RowOrder, row_orders
 from passkit.space.space import (
     Axis,
     Folding,
@@ -52,14 +53,21 @@ class Layout:
     """A group's space and the role of every node in it.
 
     ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
-    ``reverse`` says which way its scans run, if it has any.
+    ``reverse`` says which way its scans run, if it has any. ``orders`` has the nodes whose rows are
+    those of the space in another order.
     """
 
     def __init__(
-        self, graph: Graph, space: Space, cut: Shape | None = None, chunks: Chunks | None = None
+        self,
+        graph: Graph,
+        space: Space,
+        cut: Shape | None = None,
+        chunks: Chunks | None = None,
+        orders: Mapping[Node, RowOrder] | None = None,
     ) -> None:
         self.graph, self.space = graph, space
         self.cut, self.chunks = cut, chunks
+        self.orders = orders or {}
         self.reverse: bool | None = None
         self.roles: dict[Node, Role] = {}
         self.demands: dict[Node, dict[Index, Role]] = {}
@@ -68,6 +76,19 @@ class Layout:
         self.pinned: set[Var] = set()
         self.numbers: list[Sum] = []
         self._linear: dict[tuple[Index, Shape], Sum] = {}
+        self._indices: dict[tuple[Entry, Role], Index] = {}
+
+    def index(self, entry: Entry, role: Role) -> Index:
+        """The index of a FULL or ROW value at the current point."""
+        shape, order = known_shape(entry), self.orders.get(entry.node)
+        if order is None:
+            return self.space.index(role, shape)
+        if (entry, role) not in self._indices:
+            *rows, last = self.space.index(Role.FULL, order.shape)
+            own = order.rows_at(tuple(rows), shape, self.space.extents)
+            point: Expr = last if role is Role.FULL else size_of(0)
+            self._indices[entry, role] = (*own, point)
+        return self._indices[entry, role]
 
     def linear(self, index: Index, shape: Shape) -> Sum:
         """The row-major linear index, found once: chains of elementwise values share theirs."""
@@ -81,7 +102,7 @@ class Layout:
         found = reduce_of(node)
         if found is not None:
             entry = node.inputs[0]
-            return [(entry, self.space.index(Role.FULL, known_shape(entry)))]
+            return [(entry, self.index(entry, Role.FULL))]
         if scan_of(node) is not None:
             return [(node.inputs[0], index)]
         found_at = reads_of(node, index, self.space.extents)
@@ -95,6 +116,9 @@ class Layout:
         The result of a reduction is a value of the row even where every row has one point.
         """
         shape = known_shape(entry)
+        if entry.node in self.orders:
+            role = Role.ROW if shape[-1] == 1 else Role.FULL
+            return role if index == self.index(entry, role) else Role.INLINE
         total = numel(shape)
         linear = self.linear(index, shape)
         full = total == self.space.size and linear == self.space.full
@@ -109,9 +133,21 @@ class Layout:
 def lay_out(graph: Graph) -> Layout | Diagnostic:
     """Where every value of a group lives, or why the group has no common space.
 
+    Where rows are moved after they were reduced, the space has the order of what is moved. Kept for
+    the passes that ask again about the same graph; not to be changed.
+    """
+    plain = lay_out_in_order(graph)
+    if isinstance(plain, Diagnostic) and row_orders(graph):
+        found = _laid_out(graph, None, is_moved=True)
+        return plain if isinstance(found, Diagnostic) else found
+    return plain
+
+
+def lay_out_in_order(graph: Graph) -> Layout | Diagnostic:
+    """The same where each value has its elements in the order of the space.
+
     Short reductions are written out where nothing but what they leave is wanted, so that the space
-    has no axis of theirs: the layout is then of a graph without these reductions. Kept for the
-    passes that ask again about the same graph; not to be changed.
+    has no axis of theirs: the layout is then of a graph without these reductions.
     """
     plain = _laid_out(graph, None)
     for unrolled in unrolled_graphs(graph):
@@ -156,31 +192,39 @@ def _is_near(space: Space, access: Sum) -> bool:
     return step in (0, 1, 2, -1) or (again and isinstance(step, int) and 0 < step <= FEW)
 
 
-def _laid_out(graph: Graph, apart: Boundary | None) -> Layout | Diagnostic:
-    """The layout of a group as it is."""
+def _laid_out(graph: Graph, apart: Boundary | None, is_moved: bool = False) -> Layout | Diagnostic:
+    """The layout of a group as it is, or with the rows in the order in which they are moved."""
     if apart is None and all(folding_of(n) is None for n in graph.nodes):
         anchor = largest_of(graph.outputs)
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
-    found = _spread(graph)
+    found = _spread(graph, is_moved)
     if isinstance(found, Diagnostic):
         return found
     layout, accesses, pinned = found
     more = accesses if apart is None else [*accesses, *apart(layout.space)]
     merged = merge_axes(layout.space, more, pinned)
-    return layout if len(merged.axes) == len(layout.space.axes) else _joined(graph, merged.axes)
+    if len(merged.axes) == len(layout.space.axes):
+        return layout
+    return _joined(graph, merged.axes, is_moved)
 
 
 @lru_cache(maxsize=256)
-def _spread(graph: Graph) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnostic:
+def _spread(graph: Graph, is_moved: bool) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnostic:
     """The layout with all axes apart, how it steps through its inputs, and axes that must stay.
 
     Integers that values are made of are stepped through like inputs.
     """
     folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
+    orders = row_orders(graph) if is_moved else {}
     if folds:
         first, found = folds[0]
-        layout = spread_over(known_shape(first.inputs[0]), found, graph)
+        anchor = known_shape(first.inputs[0])
+        if first in orders:
+            anchor = orders[first].shape
+            found = Folding((len(anchor) - 1,))
+        layout = spread_over(anchor, found, graph)
+        layout.orders = orders
     else:
         layout = spread_over(largest_of(graph.outputs), None, graph)
     problem = _demand(layout)
@@ -219,11 +263,11 @@ def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> S
 
 
 @lru_cache(maxsize=1024)
-def _joined(graph: Graph, axes: tuple[Axis, ...]) -> Layout | Diagnostic:
+def _joined(graph: Graph, axes: tuple[Axis, ...], is_moved: bool = False) -> Layout | Diagnostic:
     """The layout with these axes, some of which are joined."""
-    found = _spread(graph)
+    found = _spread(graph, is_moved)
     assert not isinstance(found, Diagnostic)
-    layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks)
+    layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks, found[0].orders)
     return _demand(layout) or layout
 
 
@@ -327,7 +371,12 @@ def check_fold(
             return Diagnostic("domain.value_scan", value, named)
         layout.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
-    if numel(shape) != space.size:
+    order = layout.orders.get(node)
+    if order is not None and order.count * shape[-1] == space.size:
+        index = layout.index(node.inputs[0], Role.FULL)
+        is_whole = space.folds(index, found.axes) and order.count == space.rows
+        return None if is_whole else Diagnostic("domain.value_axes", value, named)
+    if order is not None or numel(shape) != space.size:
         return Diagnostic("domain.value_shape", {"value": node.label, "shape": shape}, named)
     if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
         return Diagnostic("domain.value_chunks", value, named)

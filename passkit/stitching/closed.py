@@ -10,7 +10,7 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.quotient import live_ins
 from passkit.plan.closing import extract_group
 from passkit.plan.group import Group
-from passkit.space.layout import lay_out
+from passkit.space.layout import lay_out_in_order
 
 
 @lru_cache(maxsize=1024)
@@ -34,4 +34,4 @@ def laid_out(graph: Graph, nodes: Sequence[Node]) -> object:
         or any(u not in inside for u in graph.users.get(n.entries[0], ()))
     ]
     group, _ = extract_group(graph, nodes, live_ins(graph, nodes), wanted)
-    return lay_out(group.graph)
+    return lay_out_in_order(group.graph)

@@ -58,6 +58,39 @@ def test_quotient_and_remainder_join() -> None:
     assert parts == normal(x, EXTENTS)
 
 
+def test_quotient_and_another_remainder_join() -> None:
+    """Dividends may differ by a multiple of the divisor, as what is 3 rows on among 7 of 56."""
+    x = (i * whole(4) + j + whole(53)) % whole(56)
+    parts = x // whole(7) * whole(7) + (i * whole(4) + j + whole(4)) % whole(7)
+    other = x // whole(7) * whole(7) + (i * whole(4) + j + whole(5)) % whole(7)
+
+    assert normal(parts, EXTENTS) == normal(x, EXTENTS)
+    assert len(normal(other, EXTENTS).terms) == 2
+
+
+def test_a_roll_back_is_nothing() -> None:
+    """Remainders of a multiple of the divisor are left out of a dividend."""
+    n = Var("n", dt.int64)
+    extents = {**EXTENTS, "n": 56}
+    rolled = (n + whole(53)) % whole(56)
+
+    assert normal((rolled + whole(3)) % whole(56), extents) == normal(n, extents)
+    assert normal(rolled % whole(7), extents) == normal((n + whole(4)) % whole(7), extents)
+    assert normal((rolled * whole(2)) % whole(14), extents) == normal(
+        (n + whole(4)) % whole(7) * whole(2), extents
+    )
+    assert repr(simplify(rolled % whole(9), extents)).count("op='%'") == 2
+    windows = rolled // whole(7) * whole(7) + rolled % whole(7)
+    assert normal((windows + whole(3)) % whole(56), extents) == normal(n, extents)
+
+
+def test_remainders_stay_where_a_dividend_may_be_negative() -> None:
+    """C rounds toward 0: a dividend with a negative coefficient is not put in place of it."""
+    x = (whole(5) - k) % whole(8)
+
+    assert repr(simplify((x + i) % whole(4), EXTENTS)).count("op='%'") == 2
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_simplifying_keeps_the_value(seed: int) -> None:
     """A random index has the same value at every point as its simplified form."""
