@@ -33,7 +33,8 @@ class RowOrder:
 
     Attributes:
         count: the number of rows.
-        index: where each is, without the last axis, in the value that is moved, by its `ROW`.
+        index: where each is, without the last axis, in the value that is moved, by its `ROW`. By
+            that orders of values that are moved are compared, and those of moves have none.
         moves: the operators, the last one first.
     """
 
@@ -60,8 +61,8 @@ class RowOrder:
 def row_orders(graph: Graph) -> Mapping[Node, RowOrder]:
     """Return the nodes of a group whose rows are moved behind a reduction, with their order.
 
-    They are reductions along the last axis, and elementwise operators before and behind them. There
-    are none if one of them is read in two orders, or is another operator.
+    They are reductions along the last axis, elementwise operators before and behind them, and moves
+    that others move on. There are none if one of them is read in two orders, or is something else.
     """
     behind = _behind_reductions(graph)
     moves = {n for n in behind if _is_move(n)}
@@ -70,7 +71,13 @@ def row_orders(graph: Graph) -> Mapping[Node, RowOrder]:
     wanted = _wanted(graph, behind, moves)
     found = {n: next(iter(orders)) for n, orders in wanted.items() if orders}
     orders = {n: order for n, order in found.items() if order is not None}
-    return orders if any(reduce_of(n) is not None for n in orders) else {}
+    if all(reduce_of(n) is None for n in orders):
+        return {}
+    for order in list(orders.values()):
+        for k, move in enumerate(order.moves[1:], 1):
+            if not wanted[move]:  # it is read by the move behind it only
+                orders[move] = RowOrder(order.count, (), order.moves[:k])
+    return orders
 
 
 def _behind_reductions(graph: Graph) -> set[Node]:

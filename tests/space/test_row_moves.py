@@ -158,3 +158,12 @@ def test_rows_are_as_many_as_are_needed() -> None:
     assert isinstance(layout, Layout)
     assert layout.space.rows == 9
     assert layout.space.size == 9 * 40
+
+
+def test_a_moved_row_stays_in_registers() -> None:
+    """Moves that are left in the index of an input do not make it another value of the row."""
+    (kernel,) = compiled(graph_of("windows of rows", length=96)).kernels
+
+    assert "vec<float> r" in kernel.source
+    assert kernel.source.count("fixed_lanes<96>(") == 3
+    assert "load(y0" not in kernel.source
