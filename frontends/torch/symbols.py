@@ -182,16 +182,16 @@ def _computed_size(expression: sympy.Expr) -> Size:
         raise UnsupportedNodeError(
             f"the size {expression} is no sum, product, quotient or remainder"
         )
-    known = symbols.computed.get(expression)
-    if known is None:
+    computed = symbols.computed.get(expression)
+    if computed is None:
         if not bound_sympy(expression, dict(symbols.ranges)).lower >= 0:
             raise UnsupportedNodeError(f"the size {expression} may be negative")
         code = PythonPrinter().doprint(expression)
-        known = ComputedSize(f"computed_{len(symbols.computed)}", code)
-        symbols.computed[expression] = known
+        computed = ComputedSize(f"computed_{len(symbols.computed)}", code)
+        symbols.computed[expression] = computed
         if all(str(x) in symbols.hints for x in expression.free_symbols):
-            symbols.hints[known.name] = known.value(symbols.hints)
-    return Size.symbol(known.name)
+            symbols.hints[computed.name] = computed.value(symbols.hints)
+    return Size.symbol(computed.name)
 
 
 def _remainder(number: Extent, modulus: Extent) -> Extent:

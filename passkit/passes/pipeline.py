@@ -14,6 +14,7 @@ from passkit.passes.base import Pass, find_pass, provider
 DEFAULT_PIPELINE = (
     "Functionalize",
     "Expand",
+    "MoveTransposes",
     "Simplify",
     "MatchLibrary",
     "FuseMatmulSums",

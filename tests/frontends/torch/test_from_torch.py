@@ -58,7 +58,7 @@ class ScaledByName(Scaled):
 
 
 def test_parameters_may_be_passed_by_name() -> None:
-    """What forward takes by name only is an input of that name."""
+    """A parameter that forward takes by name only is an input of that name."""
     module, x, scale = ScaledByName(), torch.randn(4, 16), torch.randn(8)
     graph = from_torch(module, (x,), example_kwargs={"scale": scale})
     actual = pk.compile(graph)(x=x.numpy(), scale=scale.numpy())

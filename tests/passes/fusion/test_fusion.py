@@ -195,7 +195,8 @@ def test_groups_that_cannot_be_joined_are_put_in_order() -> None:
     v = reduce_mean(mul(t, t), axis=1)
     return div(sub(x, m), sqrt(sub(v, mul(m, m))))"""
 
-    assert 2 <= len(groups(text)) <= 3
+    assert 2 <= len(groups(text, disabled=["MoveTransposes"])) <= 3
+    assert len(groups(text)) == 1
 
 
 TEXT = "x: f32[8]; a = exp(x); b = neg(a); c = sqrt(floor(b)); return c"
