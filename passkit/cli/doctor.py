@@ -333,25 +333,25 @@ def check_opencl() -> HealthCheck:
     )
 
 
+def run_torch_trial() -> str:
+    """Compile and run ``x * 2 + 1`` by PyTorch's compiler; return a text with PyTorch's version.
+
+    Raises: ImportError without PyTorch; RuntimeError if it does not list the backend, or the result
+    is wrong; what the backend raises.
+    """
+    torch = import_module("torch")
+    if "passkit" not in torch.compiler.list_backends():
+        raise RuntimeError(f"torch {torch.__version__} does not list the backend")
+    x = torch.arange(1000.0)
+    out = torch.compile(lambda x: x * 2 + 1, backend="passkit")(x)
+    if not torch.equal(out, x * 2 + 1):
+        raise RuntimeError(f"the result of x * 2 + 1 for x = 3 is {float(out[3])} instead of 7")
+    return f"torch {torch.__version__}: the backend compiled a function"
+
+
 def check_torch() -> HealthCheck:
     """Check that PyTorch, if it is installed, knows the backend, and that a function runs."""
-
-    def find() -> str:
-        """Return the version of PyTorch and the result of a trial.
-
-        Raises: ImportError without PyTorch; RuntimeError if it does not know the backend, or a
-        result is wrong; what the trial raises.
-        """
-        torch = import_module("torch")
-        if "passkit" not in torch.compiler.list_backends():
-            raise RuntimeError(f"torch {torch.__version__} does not list the backend")
-        x = torch.arange(1000.0)
-        run = torch.compile(lambda x: x * 2 + 1, backend="passkit")
-        if not torch.equal(run(x), x * 2 + 1):
-            raise RuntimeError("the result of x * 2 + 1 is wrong")
-        return f"torch {torch.__version__}: the backend compiled a function"
-
-    return _attempt("torch", "pip install 'passkit[torch]'", find)
+    return _attempt("torch", "pip install 'passkit[torch]'", run_torch_trial)
 
 
 def check_nvrtc() -> HealthCheck:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from passkit.cli.doctor import check_torch
+from passkit.cli.doctor import check_torch, run_torch_trial
 from passkit.errors import PasskitError
 from tests import opencl
 from tests.command import json_of
@@ -195,28 +195,27 @@ def test_a_missing_or_broken_onednn_is_reported(
     assert str(check["found"]).startswith(f"{tmp_path}/lib/libdnnl.so.3 does not load")
 
 
-@pytest.mark.parametrize(
-    ("backends", "result", "text"),
-    [
-        (["passkit"], 3.0, "torch 9.0: the backend compiled a function"),
-        (["passkit"], 4.0, "the result of x * 2 + 1 is wrong"),
-        (["inductor"], 3.0, "torch 9.0 does not list the backend"),
-    ],
-)
-def test_the_backend_of_pytorch_is_tried(
-    monkeypatch: pytest.MonkeyPatch, backends: list[str], result: float, text: str
-) -> None:
-    """It works where PyTorch lists the backend, and a compiled function has the right result."""
-    torch = SimpleNamespace(
+def fake_torch(backends: list[str], result: list[float]) -> SimpleNamespace:
+    """Return a module like PyTorch with these backends, whose compiled functions return a list."""
+    return SimpleNamespace(
         __version__="9.0",
-        arange=lambda n: 1.0,
+        arange=lambda n: 3.0,
         compile=lambda function, backend: lambda x: result,
         compiler=SimpleNamespace(list_backends=lambda: backends),
-        equal=lambda a, b: a == b,
+        equal=lambda actual, expected: actual[3] == expected,
     )
-    monkeypatch.setitem(sys.modules, "torch", torch)
 
-    check = check_torch()
 
-    assert check.finding == text
-    assert check.works == (text.endswith("function"))
+def test_the_backend_of_pytorch_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It works where PyTorch lists the backend, and a compiled function has the right result."""
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(["passkit"], [0, 0, 0, 7.0]))
+    assert check_torch().finding == "torch 9.0: the backend compiled a function"
+
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(["passkit"], [0, 0, 0, 8.0]))
+    with pytest.raises(RuntimeError, match=r"for x = 3 is 8\.0 instead of 7"):
+        run_torch_trial()
+
+    monkeypatch.setitem(sys.modules, "torch", fake_torch(["inductor"], []))
+    with pytest.raises(RuntimeError, match=r"torch 9\.0 does not list the backend"):
+        run_torch_trial()
+    assert not check_torch().works
