@@ -27,7 +27,9 @@ def number(name: str) -> int:
 
 
 def dtypes_of(position: int) -> list[str]:
-    """Return the dtypes of the sample that an entry takes."""
+    """Return the dtypes of the sample that an entry takes; none for one that needs a GPU."""
+    if NAMES[position].startswith("jiterator_"):
+        return []
     supported = torch_operators.op_db[position].supported_dtypes("cpu")
     return [x for x in DTYPES if getattr(torch, x) in supported]
 
