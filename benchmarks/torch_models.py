@@ -519,9 +519,7 @@ def measure_dynamic(name: str) -> dict[str, Any]:
     with torch.no_grad(), recording() as records:
         compiled = torch.compile(model, backend=passkit_backend)
         for batch in BATCHES:
-            repeats = -(-batch // 2)
-            own = x.repeat(repeats, *[1] * (x.dim() - 1))[:batch].contiguous()
-            torch._dynamo.mark_dynamic(own, 0)
+            own = with_batch(x, batch)
             begin = time.perf_counter()
             actual = tensors(compiled(own))
             if batch == BATCHES[0]:
@@ -539,6 +537,15 @@ def measure_dynamic(name: str) -> dict[str, Any]:
     row["dynamic_is_equal"] = all(b["is_equal"] for b in row["batches"].values())
     row["batches"] = {k: b["difference"] for k, b in row["batches"].items()}
     return row
+
+
+def with_batch(x: Any, batch: int) -> Any:
+    """Return an input of two images or sentences with another batch size, marked as dynamic."""
+    import torch
+
+    own = x.repeat(-(-batch // 2), *[1] * (x.dim() - 1))[:batch].contiguous()
+    torch._dynamo.mark_dynamic(own, 0)
+    return own
 
 
 def recompiled_by_pytorch(name: str) -> int:
@@ -561,9 +568,7 @@ def recompiled_by_pytorch(name: str) -> int:
         compiled = torch.compile(model, backend=count)
         first = 0
         for batch in BATCHES:
-            repeats = -(-batch // 2)
-            own = x.repeat(repeats, *[1] * (x.dim() - 1))[:batch].contiguous()
-            torch._dynamo.mark_dynamic(own, 0)
+            own = with_batch(x, batch)
             compiled(own)
             first = first or graphs
     return graphs - first

@@ -454,7 +454,7 @@ class Dialect:
 
     @property
     def features(self) -> Features:
-        """What the language offers to the passes that decide how stages are printed."""
+        """The features of the language that passes read to decide how stages are printed."""
         vectors, b = self.vectors, self.bundles
         return Features(
             name=self.name,

@@ -263,14 +263,14 @@ class _Printer:
             ThreadPrinter(self.body).print(threads)
 
     def _start(self, rows: Loop, digits: Sequence[RowDigit]) -> None:
-        """What counted coordinates are in the first row, in front of the loop over rows."""
+        """Declare counted coordinates, with their values in the first row, before the row loop."""
         for let in (d.let for d in digits):
             kind, value = self.dialect.type_of(let.var.dtype), _at(let.value, rows.var, rows.start)
             values = {"type": kind, "name": let.var.name, "value": self.body.scalars.expr(value)}
             self.body.line(self.dialect.counter.format(**values))
 
     def _step(self, digits: Sequence[RowDigit]) -> None:
-        """The last coordinate goes on by one; where it is over, the one before does."""
+        """Increment the last coordinate; where it reaches its extent, carry to the one before."""
         body, opened = self.body, 0
         for digit in reversed(digits):
             name = digit.let.var.name

@@ -175,12 +175,16 @@ class ThreadVectorPrinter:
         if x.a.dtype is dt.bool_:
             width = self._width(x)
             return f"{self._mask(x.a, width, level)} {op} {self._mask(x.b, width, right)}", level
-        a, b = (
-            self.expr(side, n) if side.dtype.is_float or self.varies(side)
-            else self._splat(side)
-            for side, n in ((x.a, level), (x.b, right))
-        )  # fmt: skip
-        return f"{a} {op} {b}", level
+        return f"{self._operand(x.a, level)} {op} {self._operand(x.b, right)}", level
+
+    def _operand(self, x: Expr, level: int) -> str:
+        """Return an operand of arithmetic as text; the language extends scalars that are floats.
+
+        ``level`` is the precedence below which it is put into parentheses.
+        """
+        if x.dtype.is_float or self.varies(x):
+            return self.expr(x, level)
+        return self._splat(x)
 
     def _select(self, condition: Expr, a: Expr, b: Expr) -> str:
         chosen, other = self._splat(a), self._splat(b)

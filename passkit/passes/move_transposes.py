@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.graph.op import FCodeGen, FElement, FReduce, OpPattern, TOpPattern, TStateful, get_op
+from passkit.graph.op import FCodeGen, FElement, OpPattern, TOpPattern, TStateful, get_op
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.values.size import Extent, Shape, at_least, numel
@@ -46,13 +47,13 @@ def _is_transpose(node: Node) -> bool:
 def _count(graph: Graph) -> int:
     """Return the number of transposes that move elements, of more than a vector, in memory."""
     return sum(
-        _is_transpose(node) and not _is_reshape(known_shape(node.inputs[0]), _axes_of(node))
+        _is_transpose(node) and not _is_reshape(known_shape(node.inputs[0]), transpose_axes(node))
         for node in graph.nodes
     )
 
 
-def _axes_of(node: Node) -> Axes:
-    """Return the axes of the operand of a transpose in the order of the result."""
+def transpose_axes(node: Node) -> Axes:
+    """Return the axes of the operand of a transpose in the order of the result, from 0 on."""
     rank = len(known_shape(node.inputs[0]))
     axes = node.params["axes"]
     return tuple(range(rank))[::-1] if axes is None else tuple(a % rank for a in axes)
@@ -86,9 +87,9 @@ class _Mover:
         if TStateful.get(node.op.name) or any(e.shape is None for e in node.inputs):
             return None
         if _is_transpose(node):
-            merged = _transposed(inputs[0], _axes_of(node))
+            merged = _transposed(inputs[0], transpose_axes(node))
             return None if merged.node.inputs == inputs else (merged,)
-        axes = next((_axes_of(e.node) for e in inputs if _is_transpose(e.node)), None)
+        axes = next((transpose_axes(e.node) for e in inputs if _is_transpose(e.node)), None)
         if axes is None:
             return None
         moved = self._moved(node, inputs, axes)
@@ -121,7 +122,7 @@ class _Mover:
             return _transposed(moved.entries[0], axes)
         if name == "slice":
             return _moved_slice(node, operands, axes)
-        if FReduce.get(name) is not None and set(node.params) == {"axis", "keepdims"}:
+        if set(node.params) == {"axis", "keepdims"}:
             return _moved_reduction(node, operands, axes)
         return None
 
@@ -162,7 +163,7 @@ def _complete(entries: Sequence[Entry | None]) -> list[Entry] | None:
 def _source(entry: Entry, axes: Axes) -> Entry | None:
     """Return what ``entry`` is the transpose by ``axes`` of; None if it is not."""
     node = entry.node
-    return node.inputs[0] if _is_transpose(node) and _axes_of(node) == axes else None
+    return node.inputs[0] if _is_transpose(node) and transpose_axes(node) == axes else None
 
 
 def _moved_slice(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | None:
@@ -180,26 +181,25 @@ def _moved_slice(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | N
 
 
 def _moved_reduction(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | None:
-    """Return a reduction before a transpose; None if it is over all axes.
+    """Return a reduction before a transpose; None for another operator, or one over all axes.
 
     The axes that are left, or all with length 1 for those reduced, are transposed behind it.
     """
-    axis = node.params["axis"]
-    if axis is None:
+    reduction = reduce_of(node)
+    if reduction is None or len(reduction.axes) == len(axes):
         return None
-    reduced = {a % len(axes) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))}
-    params = {**node.params, "axis": tuple(sorted(axes[a] for a in reduced))}
+    params = {**node.params, "axis": tuple(sorted(axes[a] for a in reduction.axes))}
     moved = Node(node.op, operands, params).entries[0]
-    if node.params["keepdims"]:
+    if reduction.keepdims:
         return _transposed(moved, axes)
-    left = [axes[k] for k in range(len(axes)) if k not in reduced]
+    left = [axes[k] for k in range(len(axes)) if k not in reduction.axes]
     return _transposed(moved, tuple(sorted(left).index(a) for a in left))
 
 
 def _transposed(entry: Entry, axes: Axes) -> Entry:
     """Return the transpose of an entry; transposes of transposes are merged."""
     if _is_transpose(entry.node):
-        inner = _axes_of(entry.node)
+        inner = transpose_axes(entry.node)
         entry, axes = entry.node.inputs[0], tuple(inner[a] for a in axes)
     if axes == tuple(range(len(axes))):
         return entry

@@ -17,6 +17,7 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.op import FCodeGen, OpPattern, TOpPattern, TStateful
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.passes.move_transposes import transpose_axes
 from passkit.values.size import Extent, Shape
 
 
@@ -217,10 +218,8 @@ def _transposed_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRange
 
     The result is never None.
     """
-    rank = len(ranges)
-    axes = node.params["axes"]
-    axes = tuple(range(rank))[::-1] if axes is None else tuple(a % rank for a in axes)
-    return [tuple(ranges[axes.index(k)] for k in range(rank))]
+    axes = transpose_axes(node)
+    return [tuple(ranges[axes.index(k)] for k in range(len(axes)))]
 
 
 def _inserted_axis_ranges(node: Node, graph: Graph, ranges: Ranges) -> OperandRanges | None:

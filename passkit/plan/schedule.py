@@ -199,8 +199,8 @@ def stages_of(
     for s in range(last + 1):
         roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
         roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
-        known = {**keep, **dict.fromkeys(without, -1)}
-        for value in _crossing(layout, level, roots, s, known, repeated):
+        last_readers = {**keep, **dict.fromkeys(without, -1)}
+        for value in _crossing(layout, level, roots, s, last_readers, repeated):
             keep[value] = s
     plans = []
     for s in range(last + 1):

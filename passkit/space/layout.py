@@ -131,29 +131,29 @@ class Layout:
 
 @lru_cache(maxsize=256)
 def lay_out(graph: Graph) -> Layout | Diagnostic:
-    """Where every value of a group lives, or why the group has no common space.
+    """Return where every value of a group lives, or why the group has no common space.
 
     Where rows are moved after they were reduced, the space has the order of what is moved. Kept for
     the passes that ask again about the same graph; not to be changed.
     """
     plain = lay_out_in_order(graph)
     if isinstance(plain, Diagnostic) and row_orders(graph):
-        found = _laid_out(graph, None, is_moved=True)
-        return plain if isinstance(found, Diagnostic) else found
+        moved = _laid_out(graph, None, is_moved=True)
+        return plain if isinstance(moved, Diagnostic) else moved
     return plain
 
 
 def lay_out_in_order(graph: Graph) -> Layout | Diagnostic:
-    """The same where each value has its elements in the order of the space.
+    """Return the layout in which each value has its elements in the order of the space.
 
     Short reductions are written out where nothing but what they leave is wanted, so that the space
     has no axis of theirs: the layout is then of a graph without these reductions.
     """
     plain = _laid_out(graph, None)
     for unrolled in unrolled_graphs(graph):
-        found = _laid_out(unrolled, None)
-        if not isinstance(found, Diagnostic) and _is_better(found, plain):
-            return found
+        layout = _laid_out(unrolled, None)
+        if not isinstance(layout, Diagnostic) and _is_better(layout, plain):
+            return layout
     return plain
 
 
@@ -166,16 +166,16 @@ def lay_apart(graph: Graph, apart: Boundary) -> Layout | Diagnostic:
     return _laid_out(graph, apart)
 
 
-def _is_better(found: Layout, other: Layout | Diagnostic) -> bool:
-    """Whether a layout of short reductions computes each once, and no worse across the lanes."""
-    for node, at in found.demands.items():
+def _is_better(layout: Layout, other: Layout | Diagnostic) -> bool:
+    """Return whether a layout computes short reductions once, and reads no worse across lanes."""
+    for node, at in layout.demands.items():
         if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
             return False
     if isinstance(other, Diagnostic):
-        needs_near = bool(found.space.reduced)  # parts of a stitched kernel may read in order
+        needs_near = bool(layout.space.reduced)  # parts of a stitched kernel may read in order
     else:
         needs_near = other.space.axes[-1].reduced
-    return not needs_near or all(_is_near(found.space, a) for a in found.accesses)
+    return not needs_near or all(_is_near(layout.space, a) for a in layout.accesses)
 
 
 def _is_near(space: Space, access: Sum) -> bool:
@@ -193,15 +193,15 @@ def _is_near(space: Space, access: Sum) -> bool:
 
 
 def _laid_out(graph: Graph, apart: Boundary | None, is_moved: bool = False) -> Layout | Diagnostic:
-    """The layout of a group as it is, or with the rows in the order in which they are moved."""
+    """Return the layout of a group in its own order, or in that in which its rows are moved."""
     if apart is None and all(folding_of(n) is None for n in graph.nodes):
         anchor = largest_of(graph.outputs)
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
-    found = _spread(graph, is_moved)
-    if isinstance(found, Diagnostic):
-        return found
-    layout, accesses, pinned = found
+    spread = _spread(graph, is_moved)
+    if isinstance(spread, Diagnostic):
+        return spread
+    layout, accesses, pinned = spread
     more = accesses if apart is None else [*accesses, *apart(layout.space)]
     merged = merge_axes(layout.space, more, pinned)
     if len(merged.axes) == len(layout.space.axes):
@@ -211,19 +211,19 @@ def _laid_out(graph: Graph, apart: Boundary | None, is_moved: bool = False) -> L
 
 @lru_cache(maxsize=256)
 def _spread(graph: Graph, is_moved: bool) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnostic:
-    """The layout with all axes apart, how it steps through its inputs, and axes that must stay.
+    """Return the layout with all axes apart, its accesses to inputs, and the axes that must stay.
 
-    Integers that values are made of are stepped through like inputs.
+    Integers that values are made of count as accesses.
     """
-    folds = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
+    reductions = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
     orders = row_orders(graph) if is_moved else {}
-    if folds:
-        first, found = folds[0]
+    if reductions:
+        first, reduction = reductions[0]
         anchor = known_shape(first.inputs[0])
         if first in orders:
             anchor = orders[first].shape
-            found = Folding((len(anchor) - 1,))
-        layout = spread_over(anchor, found, graph)
+            reduction = Folding((len(anchor) - 1,))
+        layout = spread_over(anchor, reduction, graph)
         layout.orders = orders
     else:
         layout = spread_over(largest_of(graph.outputs), None, graph)
@@ -264,10 +264,10 @@ def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> S
 
 @lru_cache(maxsize=1024)
 def _joined(graph: Graph, axes: tuple[Axis, ...], is_moved: bool = False) -> Layout | Diagnostic:
-    """The layout with these axes, some of which are joined."""
-    found = _spread(graph, is_moved)
-    assert not isinstance(found, Diagnostic)
-    layout = Layout(graph, Space(axes), found[0].cut, found[0].chunks, found[0].orders)
+    """Return the layout with these axes, some of which are joined."""
+    spread = _spread(graph, is_moved)
+    assert not isinstance(spread, Diagnostic)
+    layout = Layout(graph, Space(axes), spread[0].cut, spread[0].chunks, spread[0].orders)
     return _demand(layout) or layout
 
 

@@ -68,14 +68,14 @@ def row_orders(graph: Graph) -> Mapping[Node, RowOrder]:
     moves = {n for n in behind if _is_move(n)}
     if not moves:
         return {}
-    wanted = _wanted(graph, behind, moves)
-    found = {n: next(iter(orders)) for n, orders in wanted.items() if orders}
-    orders = {n: order for n, order in found.items() if order is not None}
+    orders_read = _orders_read(graph, behind, moves)
+    first_orders = {n: next(iter(read)) for n, read in orders_read.items() if read}
+    orders = {n: order for n, order in first_orders.items() if order is not None}
     if all(reduce_of(n) is None for n in orders):
         return {}
     for order in list(orders.values()):
         for k, move in enumerate(order.moves[1:], 1):
-            if not wanted[move]:  # it is read by the move behind it only
+            if not orders_read[move]:  # it is read by the move behind it only
                 orders[move] = RowOrder(order.count, (), order.moves[:k])
     return orders
 
@@ -113,28 +113,28 @@ Orders = dict[RowOrder | None, None]
 """The orders in which a value is read, each once; None is that in which it lies."""
 
 
-def _wanted(graph: Graph, behind: set[Node], moves: set[Node]) -> dict[Node, Orders]:
+def _orders_read(graph: Graph, behind: set[Node], moves: set[Node]) -> dict[Node, Orders]:
     """Return the orders in which nodes are read, one for each; nothing if one has no such order."""
-    wanted: dict[Node, Orders] = {n: {} for n in graph.nodes}
+    orders_read: dict[Node, Orders] = {n: {} for n in graph.nodes}
     for e in graph.outputs:
-        wanted[e.node][None] = None
+        orders_read[e.node][None] = None
     for node in reversed(graph.nodes):
-        orders = wanted[node]
+        orders = orders_read[node]
         if node in moves and None in orders:
             source, order = _chain(node, moves)
-            wanted[source][order] = None
+            orders_read[source][order] = None
         if len(orders) > 1:
             if node in behind:
                 return {}
-            orders = wanted[node] = {None: None}  # it is computed where it is read
+            orders = orders_read[node] = {None: None}  # it is computed where it is read
         for order in orders:
             if order is not None and not _has_any_order(node, node in behind, order):
                 return {}
             if node not in moves and not is_leaf(node):
                 of_inputs = None if _moves_elements(node) else order
                 for e in node.inputs:
-                    wanted[e.node][of_inputs] = None
-    return wanted
+                    orders_read[e.node][of_inputs] = None
+    return orders_read
 
 
 def _moves_elements(node: Node) -> bool:
@@ -166,10 +166,12 @@ def _has_any_order(node: Node, is_behind: bool, order: RowOrder) -> bool:
     A reduction has no more rows then, as it would compute some repeatedly. ``is_behind`` says that
     the node comes from one: what does not may be any operator that has no order of its own.
     """
-    found, shape = reduce_of(node), known_shape(node.entries[0])
-    if found is not None:
-        is_of_rows = found.keepdims and found.axes == (len(shape) - 1,) and found.chunks is None
-        return is_of_rows and at_least(numel(shape[:-1]), order.count)
+    reduction, shape = reduce_of(node), known_shape(node.entries[0])
+    if reduction is not None:
+        is_of_rows = (
+            reduction.keepdims and reduction.axes == (len(shape) - 1,) and reduction.chunks is None
+        )
+        return is_of_rows and reduction.chunks is None and at_least(numel(shape[:-1]), order.count)
     if is_leaf(node):
         return True
     is_plain = len(node.entries) == 1 and scan_of(node) is None

@@ -54,7 +54,7 @@ def test_totals_are_registers(rng: Any) -> None:
 
 
 def test_a_stage_that_reads_what_it_writes(rng: Any) -> None:
-    """What a row leaves for the next one stays where it was: the loop over rows is outside."""
+    """A scan carries a value from row to row in one place: the loop over rows is outside."""
     exe, found, wanted = made("x: f32[n, m]; return cumsum(x, axis=0)", 9, 40, rng)
 
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)

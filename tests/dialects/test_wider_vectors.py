@@ -149,7 +149,7 @@ def test_results(wide: str, name: str, rng: Any) -> None:
 
 @pytest.mark.parametrize("name", ["elementwise", "scans", "transposes"])
 def test_elements_have_the_same_bits(wide: str, name: str, rng: Any) -> None:
-    """What is computed element by element does not depend on the width of vectors."""
+    """Elementwise results do not depend on the width of vectors."""
     graph = GRAPHS[name]()
     feeds = inputs(graph, rng)
     if name == "scans":  # the order of a scan's sums follows from the width: of integers, no bit

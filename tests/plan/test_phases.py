@@ -229,7 +229,7 @@ def test_as_few_phases_as_there_can_be(program: Program, phases: int) -> None:
 
 
 def test_long_folds_have_tiles_for_all_threads() -> None:
-    """What a reduction of all elements reads is shared out in every phase that reads all of it."""
+    """Each phase that reads the input of a reduction to one element divides it among tiles."""
     graph, names = together(softmax_of_all())
     kernel = kernel_of(graph, names)
     tiles = [n for n, seconds in kernel.phases if seconds > 1e-5]

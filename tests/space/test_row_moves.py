@@ -109,11 +109,11 @@ def test_results_are_right(name: str, dtype: str, length: int, rng: Any) -> None
     graph = graph_of(name, dtype, length)
     feeds = feeds_of(graph, rng)
 
-    found = compiled(graph)(feeds)
-    wanted = pk.compile(graph, fusion="none")(feeds)
+    actual = compiled(graph)(feeds)
+    expected = pk.compile(graph, fusion="none")(feeds)
 
     tolerance = 3e-6 if dtype == "f32" else 1e-12
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
@@ -128,7 +128,8 @@ def test_other_moves_are_apart(name: str) -> None:
     """No order has all rows once, or each row whole: no domain has what comes before the move."""
     graph = plan(graph_of(name), "Expand")
 
-    assert not isinstance(found := lay_out(graph), Layout) or not found.orders
+    layout = lay_out(graph)
+    assert not isinstance(layout, Layout) or not layout.orders
 
 
 @pytest.mark.parametrize("name", ["shifted windows", "windows of rows", "weights"])
@@ -137,9 +138,9 @@ def test_every_block_is_sound(name: str, rng: Any) -> None:
     graph = graph_of(name)
     feeds = feeds_of(graph, rng)
 
-    found, wanted = compiled(graph, target="blocks")(feeds), compiled(graph)(feeds)
+    actual, expected = compiled(graph, target="blocks")(feeds), compiled(graph)(feeds)
 
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=3e-6, atol=3e-6)
 
 
