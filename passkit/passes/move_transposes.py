@@ -9,7 +9,7 @@ decides in which order a value lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -17,6 +17,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FElement, OpPattern, TOpPattern, TStateful, get_op
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
+from passkit.passes.fusion_hints import HINTED
 from passkit.values.size import Extent, Shape, at_least, numel
 
 SMALL = 16
@@ -30,14 +31,16 @@ Axes = tuple[int, ...]
 def move_transposes(graph: Graph, context: PassContext) -> Graph:
     """Move transposes behind elementwise operators, reductions, slices and concatenations.
 
-    The graph stays as it is unless it has fewer transposes afterwards. Each operator that a
-    transpose passes takes fuel of ``context``.
+    The graph stays as it is unless it has fewer transposes afterwards. Operators keep their names,
+    and transposes that a fusion hint names stay where they are. Each operator that a transpose
+    passes takes fuel of ``context``.
     """
     if not any(_is_transpose(node) for node in graph.nodes):
         return graph
-    if _count(graph.rebuild(_Mover(lambda decision: True).change)) >= _count(graph):
+    hinted = graph.attrs.get(HINTED, frozenset())
+    if _count(graph.rebuild(_Mover(lambda decision: True, hinted).change)) >= _count(graph):
         return graph
-    return graph.rebuild(_Mover(context.spend).change)
+    return graph.rebuild(_Mover(context.spend, hinted).change)
 
 
 def _is_transpose(node: Node) -> bool:
@@ -70,10 +73,11 @@ class _Mover:
 
     Attributes:
         spend: called with each decision; returns whether it may be taken.
+        hinted: the names of nodes in fusion hints.
     """
 
-    def __init__(self, spend: Callable[[str], bool]) -> None:
-        self.spend = spend
+    def __init__(self, spend: Callable[[str], bool], hinted: Set[str]) -> None:
+        self.spend, self.hinted = spend, hinted
         self.transposed: dict[tuple[Entry, Axes], Entry] = {}
         """Small operands that were transposed, by the entry and the axes."""
 
@@ -87,9 +91,12 @@ class _Mover:
         if TStateful.get(node.op.name) or any(e.shape is None for e in node.inputs):
             return None
         if _is_transpose(node):
+            if node.name in self.hinted or inputs[0].node.name in self.hinted:
+                return None
             merged = _transposed(inputs[0], transpose_axes(node))
             return None if merged.node.inputs == inputs else (merged,)
-        axes = next((transpose_axes(e.node) for e in inputs if _is_transpose(e.node)), None)
+        transposes = [e.node for e in inputs if _is_transpose(e.node)]
+        axes = next((transpose_axes(n) for n in transposes if n.name not in self.hinted), None)
         if axes is None:
             return None
         moved = self._moved(node, inputs, axes)
@@ -112,13 +119,13 @@ class _Mover:
             operands = _complete([self._operand(e, axes, result) for e in inputs])
             if operands is None:
                 return None
-            return _transposed(node.replaced(operands, (), name="").entries[0], axes)
-        operands = _complete([_source(e, axes) for e in inputs])
+            return _transposed(node.replaced(operands, ()).entries[0], axes)
+        operands = _complete([self._source(e, axes) for e in inputs])
         if operands is None:
             return None
         if name == "concat":
             axis = axes[node.params["axis"] % len(axes)]
-            moved = Node(node.op, operands, {**node.params, "axis": axis})
+            moved = Node(node.op, operands, {**node.params, "axis": axis}, node.name)
             return _transposed(moved.entries[0], axes)
         if name == "slice":
             return _moved_slice(node, operands, axes)
@@ -126,13 +133,20 @@ class _Mover:
             return _moved_reduction(node, operands, axes)
         return None
 
+    def _source(self, entry: Entry, axes: Axes) -> Entry | None:
+        """Return the entry whose transpose by ``axes`` is ``entry``; None if there is none."""
+        node = entry.node
+        if not _is_transpose(node) or node.name in self.hinted or transpose_axes(node) != axes:
+            return None
+        return node.inputs[0]
+
     def _operand(self, entry: Entry, axes: Axes, result: Shape) -> Entry | None:
         """Return an operand of an elementwise operator in the order before a transpose.
 
         It is what is transposed by the same axes, or an operand that is small beside ``result``,
         the operator's shape, or of few axes. None for another one.
         """
-        source = _source(entry, axes)
+        source = self._source(entry, axes)
         if source is not None:
             return source
         shape = known_shape(entry)
@@ -160,12 +174,6 @@ def _complete(entries: Sequence[Entry | None]) -> list[Entry] | None:
     return present if len(present) == len(entries) else None
 
 
-def _source(entry: Entry, axes: Axes) -> Entry | None:
-    """Return what ``entry`` is the transpose by ``axes`` of; None if it is not."""
-    node = entry.node
-    return node.inputs[0] if _is_transpose(node) and transpose_axes(node) == axes else None
-
-
 def _moved_slice(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | None:
     """Return a slice before a transpose; None if it has no parameter for each axis."""
     params: dict[str, tuple[Extent, ...] | None] = {}
@@ -177,7 +185,7 @@ def _moved_slice(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | N
         if len(values) != len(axes):
             return None
         params[name] = tuple(values[axes.index(k)] for k in range(len(axes)))
-    return _transposed(Node(node.op, operands, params).entries[0], axes)
+    return _transposed(Node(node.op, operands, params, node.name).entries[0], axes)
 
 
 def _moved_reduction(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry | None:
@@ -189,7 +197,7 @@ def _moved_reduction(node: Node, operands: Sequence[Entry], axes: Axes) -> Entry
     if reduction is None or len(reduction.axes) == len(axes):
         return None
     params = {**node.params, "axis": tuple(sorted(axes[a] for a in reduction.axes))}
-    moved = Node(node.op, operands, params).entries[0]
+    moved = Node(node.op, operands, params, node.name).entries[0]
     if reduction.keepdims:
         return _transposed(moved, axes)
     left = [axes[k] for k in range(len(axes)) if k not in reduction.axes]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -112,6 +113,32 @@ def test_each_move_takes_fuel() -> None:
             2: "relu exp",
         }[fuel]
         assert " ".join(operators(moved)) == expected
+
+
+TEXT = """x: f32[8, 16, 16, 4]; t = transpose(x, axes=(0, 3, 1, 2))
+a = exp(t); b = sin(a); c = transpose(b, axes=(0, 2, 3, 1)); d = sqrt(c); return d"""
+
+
+@pytest.mark.parametrize(
+    ("hints", "kernels"),
+    [
+        ({}, 1),
+        ({"keep_apart": [["a", "b"]]}, 2),
+        ({"no_fuse": ["b"]}, 3),
+        ({"keep_apart": [["t", "a"]]}, 3),  # t, then a b, then c d
+        ({"keep_apart": [["c", "d"]]}, 2),
+        ({"keep_together": [["t", "a", "b", "c", "d"]]}, 1),
+    ],
+)
+def test_fusion_hints_hold_for_operators_that_are_passed(
+    hints: dict[str, Any], kernels: int
+) -> None:
+    """Operators keep the names by which hints mean them; a transpose in a hint does not move."""
+    graph = pk.parse(TEXT)
+    run = pk.compile(graph, **hints)
+    assert len(run.kernels) == kernels
+    x = np.random.default_rng(2).random((8, 16, 16, 4), np.float32)
+    np.testing.assert_allclose(run(x=x)[0], np.sqrt(np.sin(np.exp(x))), rtol=1e-5)
 
 
 def test_symbolic_batches_move_too() -> None:
