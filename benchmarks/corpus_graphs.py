@@ -138,8 +138,8 @@ def programs(pk: Any) -> Iterator[CorpusCase]:
 def of_tests(pk: Any) -> Iterator[CorpusCase]:
     """Yield graphs of the golden texts, of tests of one kernel, and of stitched and packed ones."""
     from tests.dialects.test_printer import GOLDENS, PARTS
-    from tests.passes.test_pack import adam as updates
-    from tests.passes.test_pack import random_packs
+    from tests.fusion.test_pack import adam as updates
+    from tests.fusion.test_pack import random_packs
     from tests.stitching.test_stitched import PROGRAMS as STITCHED
     from tests.stitching.test_stitched import together
     from tests.test_one_kernel import GRAPHS

@@ -33,17 +33,17 @@ from training.passkit_steps import training_step  # noqa: E402
 
 import passkit as pk  # noqa: E402
 from passkit.frontends import tf_graphdef  # noqa: E402
+from passkit.fusion.cluster_groups import ClusterGroups  # noqa: E402
+from passkit.fusion.explore import Explorer  # noqa: E402
+from passkit.fusion.score import Scorer, Seconds, modelled  # noqa: E402
+from passkit.fusion.seed import greedy as start_of  # noqa: E402
+from passkit.fusion.selection.exact import exact  # noqa: E402
+from passkit.fusion.selection.greedy import beam, greedy  # noqa: E402
+from passkit.fusion.selection.problem import Selection, problem_of  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402
-from passkit.passes.fusion.cluster_groups import ClusterGroups  # noqa: E402
-from passkit.passes.fusion.explore import Explorer  # noqa: E402
-from passkit.passes.fusion.greedy import greedy as start_of  # noqa: E402
-from passkit.passes.fusion.scores import Scorer, Seconds, modelled  # noqa: E402
 from passkit.plan.group import Group  # noqa: E402
 from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
-from passkit.selection.exact import exact  # noqa: E402
-from passkit.selection.greedy import beam, greedy  # noqa: E402
-from passkit.selection.problem import Selection, problem_of  # noqa: E402
 from passkit.target import Target, cpu  # noqa: E402
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa: E402
 from tests.random_stitches import random_stitch  # noqa: E402
@@ -56,7 +56,7 @@ ATTENTION = ((64, 17, 32), (64, 94, 32), (64, 128, 64), (64, 512, 64))
 FIGURE1 = ((512, 1, 8), (512, 32, 32), (2048, 1, 8))
 SLOW = evolve(cpu(), launch=1e-4, bandwidth=1e6, meeting=0.0)
 """A machine with launches and memory so slow that small random graphs have much to gain."""
-SELECTION_FUNCTION = "passkit.passes.fusion.stitch.selected"
+SELECTION_FUNCTION = "passkit.fusion.strategies.stitch.selected"
 
 
 def attention(heads: int, rows: int, width: int) -> pk.Graph:

@@ -44,7 +44,7 @@ _MODULES = {
     "passkit.plan.group": "Group Decision",
     "passkit.plan.kernel": "Kernel",
     "passkit.plan.schedule": "Schedule",
-    "passkit.plan.strategy": "register_fusion",
+    "passkit.fusion.strategy": "register_fusion",
     "passkit.target.registry": "register_target",
     "passkit.target.target": "Target",
     "passkit.schedule.rules": "register_schedule_rule",

@@ -81,7 +81,7 @@ from passkit.plan.kernel import (
 from passkit.plan.schedule import (
     Schedule as Schedule,
 )
-from passkit.plan.strategy import (
+from passkit.fusion.strategy import (
     register_fusion as register_fusion,
 )
 from passkit.target.registry import (

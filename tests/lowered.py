@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import passkit as pk
+from passkit.fusion.contract import contract
+from passkit.fusion.fusion_plan import FusionPlan
 from passkit.lowering import lower
-from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.fusion_plan import FusionPlan
 from passkit.plan.planner import plan_group
 from passkit.sharing.shared import SharedPlan
 from passkit.space.reads import element

@@ -15,10 +15,10 @@ from tests.raised import ROOT, source_files
 FLOORS = {
     "values": "errors diagnostics values ast ir",
     "graph": "graph serial",
-    "plan": "target analysis schedule space plan splits templating stitching sharing selection "
-    "lowering checks planner",
+    "plan": "target analysis schedule space plan splits templating stitching sharing lowering "
+    "checks planner",
     "parts": "dialects transforms runtime library viz reasons ops",
-    "passes": "passes program reporting streams",
+    "passes": "fusion passes program reporting streams",
     "faces": "tuning cli frontends xp __main__",
 }
 """Low to high. A folder stands for all its files."""

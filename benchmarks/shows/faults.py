@@ -80,11 +80,11 @@ DEMANDS = [
     ),
     Demand(
         "7. ApplyPasses alone gives kernels for composites; interpreted steps are counted",
-        passing("tests/passes/fusion/test_fusion.py", "tests/program/test_host_steps.py"),
+        passing("tests/fusion/test_fusion.py", "tests/program/test_host_steps.py"),
     ),
     Demand(
         "8. passes= and register_fusion",
-        passing("tests/passes/test_pipeline.py", "tests/passes/test_strategies.py"),
+        passing("tests/passes/test_pipeline.py", "tests/fusion/test_strategies.py"),
     ),
     Demand(
         "9. plug-ins by entry points and --plugin",
@@ -214,7 +214,7 @@ DEMANDS = [
     ),
     Demand(
         "29. reductions over all pairs store no array of pairs",
-        passing("tests/passes/test_recompute.py"),
+        passing("tests/fusion/test_recompute.py"),
     ),
     Demand(
         "30. README and its chart",
@@ -247,7 +247,7 @@ DEMANDS = [
         passing(
             "tests/space/test_unroll.py",
             "tests/lowering/test_signs.py",
-            "tests/passes/fusion/test_fusion.py::test_light_operators_are_many_in_a_group",
+            "tests/fusion/test_fusion.py::test_light_operators_are_many_in_a_group",
             "tests/dialects/test_prelude.py::test_rows_of_a_few_elements_are_taken_apart",
         ),
     ),

@@ -176,12 +176,12 @@ def recurrent() -> Figure:
     )
 
 
-SELECTION = "tests/selection/test_selection.py"
+SELECTION = "tests/fusion/test_selection.py"
 TRAINING = "tests/benchmarks/test_training.py"
 DEMANDS: tuple[Demand, ...] = (
     Demand(
         "spans, sub-graph and intra-layer fusion without cycles: tests pass",
-        lambda: tests("tests/passes/fusion/test_deep.py"),
+        lambda: tests("tests/fusion/test_deep.py"),
     ),
     Demand(
         "results that agree on splits, as trying all of them finds: tests pass",
@@ -197,19 +197,19 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "substitution and exploration, budgets, memo: tests pass",
-        lambda: tests("tests/selection/test_patterns.py"),
+        lambda: tests("tests/fusion/test_patterns.py"),
     ),
     Demand(
         "never slower than the start by its evaluator, reasons, hints, fuel: tests pass",
         lambda: tests(
-            "tests/passes/fusion/test_select.py",
+            "tests/fusion/test_select.py",
             "tests/passes/test_fusion_hints.py",
             "tests/reporting/test_bisection.py",
         ),
     ),
     Demand(
         "each edge of a graph has a reason with data: tests pass",
-        lambda: tests("tests/passes/fusion/test_fusion.py", TRAINING, only="edge or reference"),
+        lambda: tests("tests/fusion/test_fusion.py", TRAINING, only="edge or reference"),
     ),
     Demand(
         "the clock picks every template and every rival; none is measured twice: tests pass",

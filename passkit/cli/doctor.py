@@ -20,6 +20,7 @@ from attrs import evolve, frozen
 import passkit.ops  # noqa: F401  (the trial programs need operators)
 from passkit.cli.command_result import CommandResult
 from passkit.errors import PasskitError, PluginWarning
+from passkit.fusion.selection.solver import Program, solve
 from passkit.graph.graph import Graph
 from passkit.graph.node import var
 from passkit.library.cpu_profile import read_cpu_profile, write_cpu_profile
@@ -33,7 +34,6 @@ from passkit.runtime.native.cache import KernelCache, cache_folder, trusted_fold
 from passkit.runtime.native.compiler import INSTALL_HINT, cpu_facts, find_compiler
 from passkit.runtime.native.launcher import requested_threads
 from passkit.runtime.opencl import device as opencl
-from passkit.selection.solver import Program, solve
 from passkit.tuning.calibration import calibrate
 from passkit.tuning.gpu_calibration import calibrate_gpu
 from passkit.values.plugins import load_plugins

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 import passkit.ops  # noqa: F401  (a model names operators)
 from passkit.errors import FeedError, ModelError, SettingError, nearest
 from passkit.frontends import tf_graphdef
+from passkit.fusion.strategy import list_fusions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 from passkit.passes.context import PassContext
 from passkit.passes.pipeline import parse_passes_arguments
-from passkit.plan.strategy import list_fusions
 from passkit.serial import json
 from passkit.serial.parser import parse
 from passkit.values.size import Size, evaluate, symbols_of

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import frozen
 
 from passkit.errors import SettingError, nearest
+from passkit.fusion.strategy import Strategy
 from passkit.graph.node import Entry, Node
 from passkit.library.store import snapshot
 from passkit.passes.base import Pass
@@ -27,7 +28,6 @@ from passkit.passes.options import (
 )
 from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
-from passkit.plan.strategy import Strategy
 from passkit.target import Target
 from passkit.templating.template import Template
 

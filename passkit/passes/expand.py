@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from passkit.errors import PassError
+from passkit.fusion.strategy import find_fusion
 from passkit.graph.call import convert
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
@@ -29,7 +30,6 @@ from passkit.graph.op import (
 from passkit.graph.registry import Table
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.plan.strategy import find_fusion
 from passkit.values.dtype import DType, float32, is_narrow
 
 RUNS_ITSELF: tuple[Table, ...] = (

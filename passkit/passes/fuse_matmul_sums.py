@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
+from passkit.fusion.score import is_small
+from passkit.fusion.strategy import find_fusion
 from passkit.graph.attribute_calls import call_attribute, check_entry
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FContractSum, TOperator
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.scores import is_small
-from passkit.plan.strategy import find_fusion
 from passkit.values.size import numel
 
 MAX_PRODUCTS = 64

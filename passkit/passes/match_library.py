@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from passkit.fusion.strategy import find_fusion
 from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FLibraryPattern
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.plan.strategy import find_fusion
 
 
 @register_pass(

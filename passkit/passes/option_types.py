@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from passkit.fusion.strategy import Strategy
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import Pass
-from passkit.plan.strategy import Strategy
 from passkit.target import Target
 from passkit.templating.template import Template
 

@@ -10,13 +10,13 @@ from typing import Any
 from attrs import define, field
 
 from passkit.errors import ParseError, RegistryError, SettingError
+from passkit.fusion.strategy import fusion_name
 from passkit.graph.node import Entry, Node
 from passkit.library.cpu_profile import calibrated
 from passkit.passes.base import find_pass
 from passkit.passes.pipeline import Pipeline, parse_pipeline
 from passkit.passes.timing import Timing
 from passkit.plan.evaluator import Evaluator
-from passkit.plan.strategy import fusion_name
 from passkit.target import Target, target_of
 from passkit.templating.template import Template, parse_template
 from passkit.values.arguments import path, sequence, shown

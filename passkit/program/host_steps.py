@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from passkit.diagnostics import Diagnostic
 from passkit.errors import InterpretedWarning
+from passkit.fusion.fusible import why_opaque
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node
-from passkit.passes.fusion.fusible import why_opaque
 from passkit.runtime.program import PythonCall, PythonCallKind, RuntimeProgram
 from passkit.target import Target
 from passkit.values.warning import warn_user

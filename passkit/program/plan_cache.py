@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from passkit.fusion.strategy import BUILT_IN
 from passkit.graph import registry
 from passkit.graph.graph import Graph, digest
 from passkit.graph.node import CONSTANT
 from passkit.library.cpu_profile import cpu_profile_digest
 from passkit.library.store import Snapshot, snapshot
-from passkit.plan.strategy import BUILT_IN
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache, read_private
 from passkit.runtime.native.compiler import instruction_set

@@ -14,10 +14,10 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.errors import PasskitError, SettingError
+from passkit.fusion.flatten import flatten
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Node, var
 from passkit.passes.context import PassContext
-from passkit.passes.fusion.flatten import flatten
 from passkit.plan.group import FUSED, Group
 from passkit.plan.single import single
 from passkit.program.compiler import compile

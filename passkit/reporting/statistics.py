@@ -11,10 +11,10 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.fusion.contract import group_of
+from passkit.fusion.score import modelled
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.passes.fusion.contract import group_of
-from passkit.passes.fusion.scores import modelled
 from passkit.plan.group import FUSED
 from passkit.plan.storage import identities
 from passkit.program.planning import planned

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from passkit.fusion.alternatives import Rival
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
-from passkit.passes.fusion.rivals import Rival
 from passkit.plan.costs import model_seconds
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
 from passkit.plan.group import Group, fused_node

@@ -17,13 +17,13 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit.errors import CompilerError, FeedError, SettingError, nearest
+from passkit.fusion.alternatives import rivals
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
 from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
-from passkit.passes.fusion.rivals import rivals
 from passkit.passes.fusion_hints import nested_hint_options
 from passkit.passes.option_types import CompileOptions
 from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked

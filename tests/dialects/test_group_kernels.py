@@ -14,7 +14,7 @@ from passkit.plan.kernel import Kernel
 from passkit.space.tiling import Composition
 from tests import opencl
 from tests.dialects import test_cuda, test_opencl
-from tests.passes.test_pack import adam, random_packs
+from tests.fusion.test_pack import adam, random_packs
 from tests.planned import plan
 from tests.random_stitches import random_stitch
 from tests.stitching.test_stitched import PROGRAMS, feeds_of, together

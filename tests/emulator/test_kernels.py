@@ -16,7 +16,7 @@ from tests.emulator.compiling import cuda_text
 from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions, ThreadOrder
 from tests.emulator.graph_checks import case_of, compiled, failure_of
 from tests.emulator.mutants import mutants
-from tests.passes.test_pack import adam
+from tests.fusion.test_pack import adam
 from tests.planned import plan, target
 from tests.random_phases import UNKNOWN, random_phases
 from tests.random_stitches import random_stitch

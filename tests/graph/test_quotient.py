@@ -10,12 +10,12 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError
+from passkit.fusion.contract import contract
+from passkit.fusion.flatten import flatten
+from passkit.fusion.fusion_plan import FusionPlan
 from passkit.graph.merge_graph import MergeGraph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import QuotientGraph, live_ins, live_outs
-from passkit.passes.fusion.contract import contract
-from passkit.passes.fusion.flatten import flatten
-from passkit.passes.fusion.fusion_plan import FusionPlan
 
 Edges = Mapping[int, Collection[int]]
 

@@ -7,8 +7,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.score import modelled
 from passkit.graph.node import Entry, is_leaf
-from passkit.passes.fusion.scores import modelled
 from passkit.plan.closing import kind_of
 from passkit.plan.group import Group
 from passkit.plan.planner import plan_group

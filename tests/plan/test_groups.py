@@ -10,7 +10,7 @@ import pytest
 from attrs import frozen
 
 import passkit as pk
-from passkit.passes.fusion.fusion_plan import FusionPlan
+from passkit.fusion.fusion_plan import FusionPlan
 from passkit.plan.group import Group, Kind, fused_node
 
 ops = pk.ops

@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.passes.fusion.scores import modelled
+from passkit.fusion.score import modelled
 from passkit.plan.costs import model_seconds
 from passkit.plan.group import Group, Kind
 from passkit.plan.planner import plan_group

@@ -11,7 +11,7 @@ import pytest
 import passkit as pk
 from passkit.errors import SettingError
 from tests import measurements
-from tests.passes.fusion.test_select import attention, fused, kernels
+from tests.fusion.test_select import attention, fused, kernels
 from tests.planned import agrees, feeds_of
 from tests.tuning.executors import APART, SAMPLES, Inline, ScriptedExecutor
 

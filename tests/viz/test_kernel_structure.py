@@ -19,8 +19,8 @@ from passkit.viz.labels import counted, extent_text, size_text
 from passkit.viz.plan import RECOMPUTED
 from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
+from tests.fusion.test_pack import adam
 from tests.packs import GRAPHS
-from tests.passes.test_pack import adam
 from tests.random_stitches import random_stitch
 from tests.stitching.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
 

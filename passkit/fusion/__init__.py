@@ -1,0 +1,1 @@
+"""Fusion: which operators share a kernel, as a strategy decides and legality allows."""

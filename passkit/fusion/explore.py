@@ -1,0 +1,247 @@
+"""Exploration: sets of clusters that may be one kernel, each with what that gains.
+
+It begins with clusters that read values of each other, those that take longest first, and then adds
+neighbours to sets, beginning with those that gain most.
+
+Source: FusionStitching (2019), Algorithm 2, over groups instead of operators.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from attrs import define, field, frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.cluster_groups import ClusterGroups
+from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.score import Scorer
+from passkit.fusion.selection.patterns import LADDER, Members, substitution
+from passkit.fusion.selection.problem import Pattern
+from passkit.plan.group import Group
+from passkit.plan.planner import outline_group
+from passkit.plan.schedule import Schedule
+from passkit.space.orderly import are_orderly
+from passkit.space.tiling import Composition
+
+TURNED = (Composition.BLOCK, Composition.NARROW)
+HAZARD = Diagnostic("graph.state_hazard")
+
+
+@frozen
+class Candidate:
+    """A set of clusters that was examined.
+
+    Attributes:
+        members: the clusters.
+        gain: the seconds that one kernel takes less than all of them, of which what counts for more
+            memory at the peak has been subtracted.
+        apart: the seconds that they take apart.
+        least: the seconds that it must gain.
+        problem: why it cannot be a kernel, if so.
+        is_measured: whether the gain was measured.
+        modelled_gain: the gain by the cost model, if that is not the gain.
+        growth: the bytes by which the peak of memory grows.
+    """
+
+    members: Members
+    gain: float
+    apart: float = 0.0
+    least: float = 0.0
+    problem: Diagnostic | None = None
+    is_measured: bool = False
+    modelled_gain: float = 0.0
+    growth: int = 0
+
+    @property
+    def promise(self) -> float:
+        """The gain that larger sets are grown for, even if measurements contradict the model."""
+        return max(self.gain, self.modelled_gain)
+
+    @property
+    def pays(self) -> bool:
+        """Whether it gains enough."""
+        return self.problem is None and self.gain > self.least
+
+
+@define(eq=False)
+class Explorer:
+    """One exploration of the clusters of a fusion plan.
+
+    Attributes:
+        groups: the clusters.
+        scorer: the cost model, and how much may be planned.
+        candidates: the sets that were examined, by their members.
+        costs: the seconds of each cluster, 0 if unknown.
+        memory: the values between clusters.
+    """
+
+    groups: ClusterGroups
+    scorer: Scorer
+    candidates: dict[Members, Candidate] = field(factory=dict)
+    costs: list[float] = field(factory=list)
+    memory: Memory = field(init=False)
+
+    @memory.default
+    def _memory(self) -> Memory:
+        return Memory(self.groups)
+
+    def run(self) -> list[Pattern]:
+        """Return the patterns that pay."""
+        self.costs = [self._own_cost(k) for k in range(len(self.groups))]
+        for body in (*self._pairs(), *self._between_cuts()):
+            self.examine(self.closed(body))
+        self._grow()
+        return [Pattern(c.members, c.gain) for c in self.candidates.values() if c.pays]
+
+    def _own_cost(self, number: int) -> float:
+        """Return the seconds of a cluster; one whose seconds are unknown stays as it is."""
+        groups = self.groups
+        if groups.is_silent[number] or not groups.is_open(number):
+            return 0.0
+        cost = self.scorer.cost(groups.group([number]))
+        if isinstance(cost, float) and cost > 0:
+            return cost
+        groups.close(number)
+        return 0.0
+
+    def _pairs(self) -> Iterator[Members]:
+        """Yield pairs of neighbours, those that take longest first."""
+        quotient = self.groups.quotient
+        order = sorted(range(len(self.costs)), key=lambda k: (-self.costs[k], k))
+        for k in order:
+            around = quotient.predecessors[k] | quotient.successors[k]
+            most = self.scorer.target.fusion.neighbours
+            if self.groups.is_open(k) and len(around) <= most:
+                for other in sorted(around, key=lambda n: (-self.costs[n], n)):
+                    if self.groups.is_open(other):
+                        yield frozenset((k, other))
+
+    def _between_cuts(self) -> Iterator[Members]:
+        """Yield connected sets between clusters that stay as they are, and between products."""
+        for cuts in LADDER[:2]:
+            yield from substitution(self.groups.predecessors, self.groups.kinds, cuts)
+
+    def closed(self, members: Members) -> Members:
+        """Return clusters, and those on paths between them."""
+        return members | self.groups.quotient.between(members)
+
+    def examine(self, members: Members) -> Candidate | None:
+        """Return the gain of a set of clusters; None if it is illegal, or the budget is used up."""
+        if members in self.candidates:
+            return self.candidates[members]
+        groups, limits = self.groups, self.scorer.target.fusion
+        if not 1 < len(members) <= limits.pattern_groups or not all(map(groups.is_open, members)):
+            return None
+        apart = sum(self.costs[k] for k in members)
+        has_product = any(map(groups.is_product, members))
+        is_strict = has_product and self.scorer.compared is None
+        least = max(limits.min_gain, limits.min_product_share * apart)
+        if self.largest_gain(members) <= (least if is_strict else limits.sure_gain):
+            return None
+        num_operators = sum(len(groups.quotient.clusters[k].nodes) for k in members)
+        if num_operators > limits.pattern_ops:
+            return None
+        if groups.legality.check(groups.quotient, members) is not None:
+            return None
+        candidate = self._candidate(members, groups.group(members), apart, has_product)
+        if candidate is not None:
+            self.candidates[members] = candidate
+        return candidate
+
+    def _candidate(
+        self, members: Members, group: Group, apart: float, has_product: bool
+    ) -> Candidate | None:
+        """Return the gain of a group over its clusters; None if the budget is used up.
+
+        Args:
+            members: the clusters.
+            group: the group that they would be.
+            apart: the seconds that they take apart.
+            has_product: whether one of them is a product of matrices.
+        """
+        if has_product and self.groups.updates_state(members):
+            return Candidate(members, 0.0, apart, problem=HAZARD)
+        cost = self.scorer.cost(group)
+        if cost is None:
+            return None
+        if isinstance(cost, Diagnostic):
+            return Candidate(members, 0.0, apart, problem=cost)
+        problem = self._problem(group, members)
+        if problem is HAZARD:
+            return Candidate(members, 0.0, apart, problem=problem)
+        growth = self.memory.growth(members)
+        lost = penalty(growth, self.scorer.target)
+        gain = apart - cost - lost if cost else 0.0
+        measured = self.scorer.measured(group, apart)
+        if measured is not None:
+            sure = self.scorer.target.fusion.sure_gain
+            measured_gain = apart - measured - lost
+            return Candidate(members, measured_gain, apart, sure, None, True, gain, growth)
+        if problem is not None:
+            return Candidate(members, 0.0, apart, problem=problem, modelled_gain=gain)
+        least = self._least_gain(members, group, apart, has_product)
+        return Candidate(members, gain, apart, least, growth=growth)
+
+    def _problem(self, group: Group, members: Members) -> Diagnostic | None:
+        """Return why a group that has a schedule had better not be a kernel, despite its cost."""
+        plan = outline_group(group, self.scorer.target)
+        if isinstance(plan, Schedule) and plan.composition in TURNED:
+            return Diagnostic("cost.transposed")
+        if isinstance(plan, Schedule) and plan.stitching and self.groups.updates_state(members):
+            return HAZARD
+        return None
+
+    def _work(self, members: Members) -> float:
+        """Return the seconds of bytes and operations of clusters, each a kernel of its own."""
+        groups = (self.groups.group(Members([k])) for k in members)
+        plans = [outline_group(g, self.scorer.target) for g in groups]
+        return sum(p.seconds for p in plans if isinstance(p, Schedule))
+
+    def _least_gain(self, members: Members, group: Group, apart: float, has_product: bool) -> float:
+        """Return the seconds that a group must gain over its clusters, which take ``apart``."""
+        target = self.scorer.target
+        plan, limits = outline_group(group, target), target.fusion
+        if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops, target):
+            share = limits.min_product_share if has_product else limits.min_gather_share
+            return max(limits.min_gain, share * apart)
+        if plan.stitching is not None or plan.seconds <= self._work(members):
+            return limits.sure_gain
+        return max(limits.min_gain, limits.min_gather_share * apart)
+
+    def largest_gain(self, members: Members) -> float:
+        """Return what a set could gain at most: launches, and bytes between its clusters."""
+        target = self.scorer.target
+        calls = sorted(
+            target.launch + target.meeting * (self.costs[k] > target.parallel) for k in members
+        )
+        return sum(calls[:-1]) + self.groups.bytes_between(members) / target.bandwidth
+
+    def _grow(self) -> None:
+        """Add clusters to sets, first to those that gain most, as long as the gain grows."""
+        limits = self.scorer.target.fusion
+        todo = [
+            (-c.promise, sorted(c.members))
+            for c in self.candidates.values()
+            if c.problem is None and c.promise > -limits.grown_loss_share * c.apart
+        ]
+        heapq.heapify(todo)
+        while todo and self.scorer.left > 0:
+            gain, body = heapq.heappop(todo)
+            members = frozenset(body)
+            for neighbour in self._neighbours(members):
+                grown = self.closed(members | {neighbour})
+                if grown in self.candidates:
+                    continue
+                candidate = self.examine(grown)
+                if candidate is None or candidate.problem is not None:
+                    continue
+                if candidate.promise > max(-gain, limits.sure_gain):
+                    heapq.heappush(todo, (-candidate.promise, sorted(grown)))
+
+    def _neighbours(self, members: Members) -> list[int]:
+        """Return the producers and consumers of clusters, those that take longest first."""
+        before, after = self.groups.quotient.predecessors, self.groups.quotient.successors
+        around = {n for k in members for n in before[k] | after[k]} - members
+        return sorted(around, key=lambda n: (-self.costs[n], n))

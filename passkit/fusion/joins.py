@@ -1,0 +1,128 @@
+"""Joins of split reductions: on a GPU, the chunks and their join become one kernel.
+
+SplitReduce has split long reductions before, so that Fusion keeps what reads the whole result apart
+from the chunks. Where the last block of the chunks can join them, two launches become one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.legality import Legality
+from passkit.fusion.union import group_in, name_of_kernel, union
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import QuotientGraph
+from passkit.passes.context import PassContext
+from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.plan.planner import plan_group
+from passkit.plan.schedule import Schedule
+from passkit.space.partial import JOIN, PARTIAL
+
+
+@frozen(eq=False)
+class _Join:
+    """Chunks of reductions and all fused nodes that read them, which become one kernel.
+
+    Attributes:
+        chunks: the fused node of the chunks.
+        readers: the fused nodes that join them.
+        group: the group of all of them.
+        inputs: what its inputs are in the fused graph.
+    """
+
+    chunks: Node
+    readers: tuple[Node, ...]
+    group: Group
+    inputs: tuple[Entry, ...]
+
+
+def with_joins(
+    graph: Graph, context: PassContext, log: Iterable[Decision]
+) -> tuple[Graph, list[Decision]]:
+    """Return the fused graph in which the last blocks of chunks join them, and its decisions.
+
+    Each of these kernels takes fuel of ``context``.
+    """
+    pairs = _pairs(graph)
+    joins = [j for chunks, readers in pairs if (j := _joined(graph, chunks, readers, context))]
+    if not joins:
+        return graph, list(log)
+    reason = Diagnostic("fused.joined")
+    more = [
+        Decision(name_of_kernel(join.chunks), name_of_kernel(reader), reason)
+        for join in joins
+        for reader in join.readers
+    ]
+    joined = {(d.producer, d.consumer) for d in more}
+    kept = [d for d in log if d.fused or (d.producer, d.consumer) not in joined]
+    return _contracted(graph, joins), [*kept, *more]
+
+
+def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+    """Yield fused nodes of chunks with all that read them, if these are fused nodes of joins."""
+    results = {e.node for e in graph.heads}
+    for node in graph.nodes:
+        if node.op is not FUSED or node in results:
+            continue
+        if any(e.node.op is not PARTIAL for e in group_in(node).graph.outputs):
+            continue
+        readers = tuple(dict.fromkeys(n for e in node.entries for n in graph.users.get(e, ())))
+        if readers and all(_joins(n, node) for n in readers):
+            yield node, readers
+
+
+def _joins(node: Node, chunks: Node) -> bool:
+    """Return whether a node is fused and only joins what it reads of some chunks."""
+    if node.op is not FUSED or group_in(node).kind is Kind.PHASED:
+        return False
+    group = group_in(node)
+    read = {v for v, e in zip(group.inputs, node.inputs, strict=True) if e.node is chunks}
+    return all(
+        n.op is JOIN for n in group.graph.nodes if any(e.node in read for e in n.inputs)
+    ) and not any(n.op is PARTIAL for n in group.graph.nodes)
+
+
+def _joined(
+    graph: Graph, chunks: Node, readers: tuple[Node, ...], context: PassContext
+) -> _Join | None:
+    """Return chunks and their readers as one kernel, if the last blocks can join the chunks.
+
+    None also if options keep them apart, or there is no fuel.
+    """
+    names = {group_in(n).called(op) for n in (chunks, *readers) for op in group_in(n).ops}
+    if Legality(graph, context).hints(names) is not None:
+        return None
+    others = [e.node for n in readers for e in n.inputs if e.node is not chunks]
+    if len(readers) > 1 and not all(map(is_leaf, others)):
+        return None  # another reader may depend on the first one
+    if any(n.control for n in (chunks, *readers)):
+        return None
+    group, feeds = union((chunks, *readers), Kind.PHASED)
+    plan = plan_group(group, context.target)
+    if not isinstance(plan, Schedule) or not plan.is_joined:
+        return None
+    if not context.spend(f"join {graph.names[chunks]} in its last blocks"):
+        return None
+    return _Join(chunks, readers, group, tuple(feeds[n] for n in group.inputs))
+
+
+def _contracted(graph: Graph, joins: Sequence[_Join]) -> Graph:
+    """Return a graph with one fused node in the place of chunks and readers of each join."""
+    join_of = {join.chunks: join for join in joins}
+    quotient = QuotientGraph(graph, [(join.chunks, *join.readers) for join in joins])
+
+    def extract(
+        number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
+    ) -> tuple[Node, Sequence[Entry]]:
+        """Return the fused node of a join, and the values that it computes."""
+        nodes = quotient.clusters[number].nodes
+        join = join_of[nodes[0]]
+        feeds = tuple(new[e] for e in join.inputs)
+        node = fused_node(join.group, feeds, graph.names[join.readers[-1]], control)
+        return node, [e for n in nodes for e in n.entries]
+
+    return quotient.contract(extract)

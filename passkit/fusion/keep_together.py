@@ -1,0 +1,97 @@
+"""Groups that the option `keep_together` asks for, which may have several iteration domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.contract import quotient_of
+from passkit.fusion.fusion_plan import FusionPlan
+from passkit.fusion.legality import Legality, Level
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, is_leaf
+from passkit.graph.quotient import QuotientGraph
+from passkit.passes.context import PassContext
+from passkit.plan.group import Decision
+
+
+def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: PassContext) -> FusionPlan:
+    """Return the plan with one group for each list of nodes in the option `keep_together`.
+
+    The groups that they are in are merged, with all that is on paths between these. Nodes without
+    a path of values between them are left to packing.
+    """
+    for names in context.keep_together:
+        hinted = set(names)
+        nodes = [n for n in graph.nodes if graph.names[n] in hinted and not is_leaf(n)]
+        if len(nodes) > 1 and not any(set(nodes) <= set(g) for g in fusion_plan.groups):
+            fusion_plan = _merged(graph, fusion_plan, nodes, context)
+    return fusion_plan
+
+
+def _merged(
+    graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node], context: PassContext
+) -> FusionPlan:
+    """Return the plan with a group of ``nodes``; with the reason in its log if there is none."""
+    quotient = quotient_of(graph, fusion_plan)
+    numbers = {quotient.cluster_of[n] for n in nodes}
+    numbers |= quotient.between(numbers)
+    own, duplicated = quotient.nodes(numbers)
+    if not _is_connected([*own, *duplicated]):
+        return fusion_plan
+    names = {graph.names[n] for n in nodes}
+    log = [d for d in fusion_plan.log if not _is_refusal_of(d, names)]
+    problem = _problem(quotient, numbers, context)
+    if problem is not None:
+        ends = graph.names[nodes[0]], graph.names[nodes[-1]]
+        refused = Diagnostic("hint.keep_together", {"reason": problem})
+        return evolve(fusion_plan, log=[*log, Decision(*ends, refused)])
+    inside = set(own)
+    others = [(group, copies) for group, copies in fusion_plan.pairs if inside.isdisjoint(group)]
+    fused = {graph.names[n] for n in own}
+    return FusionPlan(
+        groups=[*(group for group, _ in others), own],
+        duplicated=[*(copies for _, copies in others), duplicated],
+        log=[_with_fused(d, fused) for d in log],
+    )
+
+
+def _is_connected(body: Sequence[Node]) -> bool:
+    """Return whether values lead between all nodes, in whichever direction."""
+    near: dict[Node, list[Node]] = {n: [] for n in body}
+    for n in body:
+        for e in n.inputs:
+            if e.node in near:
+                near[n].append(e.node)
+                near[e.node].append(n)
+    seen, todo = {body[0]}, [body[0]]
+    while todo:
+        for n in near[todo.pop()]:
+            if n not in seen:
+                seen.add(n)
+                todo.append(n)
+    return len(seen) == len(near)
+
+
+def _problem(quotient: QuotientGraph, numbers: set[int], context: PassContext) -> Diagnostic | None:
+    """Return why clusters cannot be one kernel; None if they can."""
+    legality = Legality(quotient.graph, context)
+    problem = legality.check(quotient, numbers, Level.FULL, in_phases=True)
+    last = quotient.graph.names[quotient.nodes(numbers)[0][-1]]
+    if problem is None and not context.spend(f"stitch {last}"):
+        return Diagnostic("fuel")
+    return problem
+
+
+def _is_refusal_of(d: Decision, names: Iterable[str]) -> bool:
+    """Return whether a decision says that two of these nodes cannot be kept together."""
+    return d.code == "hint.keep_together" and {d.producer, d.consumer} <= set(names)
+
+
+def _with_fused(d: Decision, fused: set[str]) -> Decision:
+    """Return the decision about an edge, where operators of these names are in one kernel."""
+    if {d.producer, d.consumer} <= fused and not d.fused:
+        return Decision(d.producer, d.consumer, Diagnostic("fused.keep_together"))
+    return d

@@ -1,0 +1,188 @@
+"""Legality: whether operators can share a kernel, as far as the graph, options and target say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence, Set
+from enum import Enum, auto
+from itertools import chain
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.domain_cluster import DomainCluster
+from passkit.fusion.fusible import why_opaque
+from passkit.fusion.phases import phased_group
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import QuotientGraph, is_literal, live_ins
+from passkit.passes.context import PassContext
+from passkit.plan.closing import extract_group
+from passkit.plan.planner import outline_group
+from passkit.plan.schedule import is_expensive
+from passkit.stitching.cutting import contract_of
+from passkit.values.size import numel
+
+
+class Level(Enum):
+    """How much is tested of a group."""
+
+    CHEAP = auto()
+    """Operators, options, sizes, and that no path leaves the group and returns."""
+    FULL = auto()
+    """Also that the target has a schedule for it, within its shared memory."""
+
+
+class Legality:
+    """The tests for groups of one graph.
+
+    Each test returns a diagnostic that says why something is not possible, None if it is.
+    """
+
+    def __init__(self, graph: Graph, context: PassContext) -> None:
+        self.graph, self.target, self.names = graph, context.target, graph.names
+        self._apart = [set(names) for names in context.keep_apart]
+        self._alone = set(context.no_fuse)
+        self._expensive: dict[Node, bool] = {}
+        self._computable: set[Node] = set()
+
+    def check(
+        self,
+        quotient: QuotientGraph,
+        numbers: Collection[int],
+        level: Level = Level.CHEAP,
+        in_phases: bool = False,
+    ) -> Diagnostic | None:
+        """Return why clusters cannot be one kernel; None if they can.
+
+        A single operator may always be one if a kernel can compute it and the target has a
+        schedule.
+
+        Args:
+            quotient: the clusters.
+            numbers: the numbers that some of these have after all merges so far.
+            level: how much is tested.
+            in_phases: whether a kernel of several phases is enough for the level FULL.
+        """
+        clusters = {m for k in numbers for m in quotient.members[k]}
+        bodies = (quotient.clusters[k].body for k in sorted(clusters))
+        nodes = list(dict.fromkeys(chain.from_iterable(bodies)))
+        if not self._computable.issuperset(nodes):
+            for node in nodes:
+                if (opaque := self.operator(node)) is not None:
+                    return opaque
+            self._computable.update(nodes)
+        if len(nodes) > 1 and (refused := self.limits(nodes)) is not None:
+            return refused
+        if len(numbers) > 1 and not quotient.can_merge(numbers):
+            return Diagnostic("graph.cycle")
+        return self._schedule(quotient, clusters, in_phases) if level is Level.FULL else None
+
+    def _schedule(
+        self, quotient: QuotientGraph, clusters: Set[int], in_phases: bool
+    ) -> Diagnostic | None:
+        """Return why the target has no schedule for clusters as one kernel; None if it has."""
+        body = quotient.body(clusters)
+        results = quotient.results(clusters)
+        group, _ = extract_group(self.graph, body, live_ins(self.graph, body), results)
+        schedule = outline_group(group, self.target)
+        if not isinstance(schedule, Diagnostic):
+            return None
+        if in_phases and phased_group(group, self.target) is not None:
+            return None
+        return schedule
+
+    def operator(self, node: Node) -> Diagnostic | None:
+        """Return why no kernel computes a node; matrix products can be computed by kernels."""
+        if node in self._computable or contract_of(node) is not None:
+            return None
+        return why_opaque(self.graph, node, self.target)
+
+    def hints(self, names: Set[str]) -> Diagnostic | None:
+        """Return which option keeps operators of these names apart."""
+        if not self._alone.isdisjoint(names):
+            return Diagnostic("hint.no_fuse")
+        if any(len(apart & names) > 1 for apart in self._apart):
+            return Diagnostic("hint.keep_apart")
+        return None
+
+    def limits(self, nodes: Sequence[Node]) -> Diagnostic | None:
+        """Return why options or sizes keep nodes from being one group."""
+        if refused := self.hints({self.names[n] for n in nodes}):
+            return refused
+        if any(numel(self.graph.shape(e)) == 0 for n in nodes for e in n.entries):
+            return Diagnostic("graph.empty_member")
+        if refused := self.operators(nodes):
+            return refused
+        inside = set(nodes)
+        return self.inputs({e for n in nodes for e in n.inputs if e.node not in inside})
+
+    def join(self, home: DomainCluster, node: Node) -> Diagnostic | None:
+        """Return why options or sizes keep a node from joining a cluster."""
+        name = self.names[node]
+        if self._alone and (
+            name in self._alone or any(self.names[n] in self._alone for n in home.members)
+        ):
+            return Diagnostic("hint.no_fuse")
+        for names in self._apart:
+            if name in names and any(self.names[n] in names for n in home.members):
+                return Diagnostic("hint.keep_apart")
+        if 0 in (numel(self.graph.shape(node.entries[0])), home.space.size):
+            return Diagnostic("graph.empty")
+        if refused := self.operators(home.members, [node]):
+            return refused
+        return self.inputs(home.reads | {e for e in node.inputs if e.node not in home.members})
+
+    def merge(self, home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
+        """Return why options or sizes keep two clusters from being one."""
+        if self._alone or self._apart:
+            names = {self.names[n] for n in home.members}
+            others = {self.names[n] for n in other.members}
+            if not self._alone.isdisjoint(names | others):
+                return Diagnostic("hint.no_fuse")
+            if any(apart & names and apart & others for apart in self._apart):
+                return Diagnostic("hint.keep_apart")
+        if 0 in (home.space.size, other.space.size):
+            return Diagnostic("graph.empty")
+        return self.operators(home.members, other.members)
+
+    def may_duplicate(self, home: DomainCluster, nodes: Iterable[Node]) -> bool:
+        """Return whether options allow that a cluster computes nodes of other groups as well."""
+        return self.hints({self.names[n] for n in (*nodes, *home.members)}) is None
+
+    def inputs(self, reads: Collection[Entry]) -> Diagnostic | None:
+        """Return a diagnostic if a kernel would have more input buffers than the target allows.
+
+        Literals are no buffers, nor are arrays without elements, which only give a graph extents.
+        Scalars need no address of an element: ``scalars_per_input`` of the target count as one.
+        """
+        most = self.target.max_buffers
+        if len(reads) <= most:
+            return None
+        shapes = [self.graph.shape(e) for e in reads if not is_literal(self.graph, e)]
+        read = [shape for shape in shapes if numel(shape) != 0]
+        scalars = sum(not shape for shape in read)
+        if len(read) - scalars + scalars // self.target.fusion.scalars_per_input <= most:
+            return None
+        return Diagnostic("limit.buffers", {"limit": most})
+
+    def operators(self, *parts: Collection[Node]) -> Diagnostic | None:
+        """Return a diagnostic if nodes are too many for a group.
+
+        More than ``max_ops`` nodes may be one group if their number is at most ``light_ops`` times
+        ``max_ops``, where each expensive operator counts as ``function_ops``.
+        """
+        most, light = self.target.max_ops, self.target.light_ops
+        count = sum(map(len, parts))
+        if count <= most:
+            return None
+        if count <= light * most:
+            expensive = sum(self._is_expensive(n) for part in parts for n in part)
+            if count + (self.target.fusion.function_ops - 1) * expensive <= light * most:
+                return None
+        if light > 1:
+            return Diagnostic("limit.light_ops", {"limit": most, "light": light * most})
+        return Diagnostic("limit.ops", {"limit": most})
+
+    def _is_expensive(self, node: Node) -> bool:
+        """Return whether a node is an expensive operator."""
+        if node not in self._expensive:
+            self._expensive[node] = not is_leaf(node) and is_expensive(node)
+        return self._expensive[node]

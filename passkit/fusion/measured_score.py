@@ -1,0 +1,67 @@
+"""Prices of groups for the selection: measured seconds if the library has them, else the model's.
+
+Measured seconds are those of launches on all threads, the model's are of one thread. Here all are
+on the model's scale: the seconds of a measured kernel are the model's, multiplied by how much more
+it took than measured kernels usually do; those of another kernel that threads would share are
+divided by what threads gain in measured ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.score import Compared, Seconds, modelled
+from passkit.plan.costs import model_seconds, product_of
+from passkit.plan.evaluator import Evaluator, Record
+from passkit.plan.group import Group
+from passkit.plan.schedule import Source
+from passkit.plan.typical import typical
+from passkit.target import Target
+
+
+def priced(evaluator: Any, target: Target) -> Seconds:
+    """Return the cost model of groups, corrected by the records of an evaluator if it has any."""
+    if not isinstance(evaluator, Evaluator):
+        return modelled
+    rows = [r for r in evaluator.records if r.tells]
+    if not rows:
+        return modelled
+    shared = [r for r in rows if r.model > target.parallel]
+    alone = [r for r in rows if r.model <= target.parallel]
+    scale = _ratio(alone if alone and shared else rows)
+    gained = max(1.0, scale / _ratio(shared)) if alone and shared else 1.0
+
+    def seconds(group: Group, target: Target) -> float:
+        """Return the seconds of a group, measured if possible."""
+        usual = modelled(group, target)
+        if product_of(group) is None:
+            plan = evaluator.choose(group, target)
+            estimate = evaluator.estimate(group, target)
+            if estimate.source is Source.MEASURED and not isinstance(plan, Diagnostic):
+                model = model_seconds(group, plan, target)
+                return usual * estimate.seconds / (model * scale) if model else usual
+        return usual / gained if usual > target.parallel else usual
+
+    return seconds
+
+
+def comparing(evaluator: Any, target: Target) -> Compared | None:
+    """Return the measured gains of groups over their clusters, if an evaluator has any."""
+    if not isinstance(evaluator, Evaluator) or not evaluator.compares:
+        return None
+    records = evaluator
+
+    def compared(group: Group) -> float | None:
+        """Return the seconds that a group gains over its clusters, None if not measured."""
+        usual = typical(group)
+        return None if usual is None else records.fused_gain(usual, target)
+
+    return compared
+
+
+def _ratio(rows: Iterable[Record]) -> float:
+    """Return the median ratio of measured seconds to those of the model."""
+    return median(r.seconds / r.model for r in rows)

@@ -1,0 +1,334 @@
+"""Recomputation: kernels compute a large value of small operands again instead of reading it.
+
+A pairwise expression ``f(x[:, None], y[None, :])`` has M·N elements and M + N operands. Where two
+reductions need different loops over it, as sums of its rows and of its columns, fusion leaves two
+kernels, of which one writes the M·N elements for the other. Here the expression is copied into the
+second kernel if that is cheaper by the cost model and by the memory at the peak.
+
+Source: rematerialization (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from attrs import evolve, frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.cluster_groups import ClusterGroups
+from passkit.fusion.fusion_plan import FusionPlan
+from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.report import Chosen
+from passkit.fusion.score import Scorer, Seconds
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, Node, is_leaf
+from passkit.passes.context import PassContext
+from passkit.plan.group import Decision
+from passkit.plan.schedule import is_expensive
+from passkit.space.layout import Layout, lay_out
+from passkit.space.space import Role, folding_of
+from passkit.splits.split import guessed
+from passkit.stitching.parts import USUAL
+from passkit.values.size import numel
+
+
+@frozen(eq=False)
+class _Cone:
+    """Operators of a group that compute one of its results from small operands.
+
+    Attributes:
+        nodes: the operators.
+        operands: values of the group that are read instead of being computed again: small ones that
+            are expensive, or that come from reductions.
+    """
+
+    nodes: frozenset[Node]
+    operands: frozenset[Entry]
+
+
+@frozen(eq=False)
+class _Change:
+    """A fusion plan in which the readers of a value compute it.
+
+    Attributes:
+        entry: the value.
+        fusion_plan: the plan.
+        saved: the seconds that kernels take less by the cost model.
+        peak: the largest bytes of values between kernels.
+    """
+
+    entry: Entry
+    fusion_plan: FusionPlan
+    saved: float
+    peak: int
+
+
+def recomputed(
+    graph: Graph,
+    fusion_plan: FusionPlan,
+    context: PassContext,
+    seconds: Seconds,
+    chosen: Chosen | None,
+) -> tuple[FusionPlan, Chosen | None]:
+    """Copy the producers of large values of small operands into the kernels that read them.
+
+    Args:
+        graph: The graph.
+        fusion_plan: The groups as fusion left them.
+        context: The target and its numbers, hints and fuel.
+        seconds: The cost model for groups.
+        chosen: The numbers of the selection before, if there was one.
+
+    Returns: The plan, and the numbers with the seconds and the peak as they are then. Both are
+        unchanged if nothing pays, and on targets without a cost model.
+    """
+    if not context.target.costed or not any(_enlarges(graph, n, context) for n in graph.nodes):
+        return fusion_plan, chosen
+    scorer = Scorer(context.target, seconds, 0)
+    refused: set[Entry] = set()
+    while True:
+        change = _Round(graph, fusion_plan, context, scorer).best(refused)
+        if change is None or not context.spend(f"recompute {graph.names[change.entry.node]}"):
+            return fusion_plan, chosen
+        fusion_plan = change.fusion_plan
+        if chosen is not None:
+            after, peaks = chosen.after - change.saved, (chosen.peaks[0], change.peak)
+            chosen = evolve(chosen, after=after, peaks=peaks)
+
+
+def _enlarges(graph: Graph, node: Node, context: PassContext) -> bool:
+    """Return whether a node computes a value larger than the caches of much smaller operands."""
+    if is_leaf(node) or not node.inputs:
+        return False
+    nbytes = sum(_nbytes(graph, e) for e in node.entries)
+    if nbytes < context.target.machine.llc_bytes:
+        return False
+    growth = context.target.fusion.recomputed_growth
+    return nbytes >= growth * max(_nbytes(graph, e) for e in node.inputs)
+
+
+def _nbytes(graph: Graph, entry: Entry) -> int:
+    """Return the bytes of a value, with `USUAL` for unknown sizes."""
+    return guessed(numel(graph.shape(entry)), USUAL) * graph.dtype(entry).nbytes
+
+
+class _Round:
+    """The values between the kernels of one fusion plan, and the gain if one is recomputed."""
+
+    def __init__(
+        self, graph: Graph, fusion_plan: FusionPlan, context: PassContext, scorer: Scorer
+    ) -> None:
+        self.graph, self.fusion_plan = graph, fusion_plan
+        self.context, self.scorer = context, scorer
+        self.groups = ClusterGroups(graph, fusion_plan, context)
+        self.memory = Memory(self.groups)
+        self._group_of = {n: k for k, group in enumerate(fusion_plan.groups) for n in group}
+        self._awaited = {c for n in graph.nodes for c in n.control}
+
+    def best(self, refused: set[Entry]) -> _Change | None:
+        """Return the change for the largest value for which one pays.
+
+        Larger ones are added to ``refused``, and those in it are not tried.
+        """
+        for number, entry in self._candidates(refused):
+            change = self._change(number, entry)
+            if change is not None:
+                return change
+            refused.add(entry)
+        return None
+
+    def _candidates(self, refused: Collection[Entry]) -> list[tuple[int, Entry]]:
+        """Return clusters and values that others read and caches cannot hold, largest first."""
+        groups, least = self.groups, self.context.target.machine.llc_bytes
+        candidates = [
+            (k, e)
+            for k in range(len(groups))
+            if self._may_change(k)
+            for e in groups.live_outs[k]
+            if e not in refused and e not in groups.quotient.heads and groups.nbytes(e) >= least
+        ]
+        return sorted(candidates, key=lambda c: (-groups.nbytes(c[1]), c[0]))
+
+    def _may_change(self, number: int) -> bool:
+        """Return whether the operators of a cluster may change, and nothing waits for them."""
+        cluster = self.groups.quotient.clusters[number]
+        if not self.groups.is_open(number) or self.groups.is_silent[number]:
+            return False
+        if not cluster.is_group:
+            return False
+        return not any(n.control or n in self._awaited for n in cluster.nodes)
+
+    def _change(self, number: int, entry: Entry) -> _Change | None:
+        """Return the plan in which all readers of a value compute it; None if that does not pay."""
+        clusters = self.groups.quotient.clusters
+        readers = sorted(self.groups.readers(entry) - {number})
+        cone = self._cone(number, entry)
+        if cone is None or not all(map(self._may_change, readers)):
+            return None
+        changed, rest = self._duplicated(number, entry, cone, readers)
+        other = ClusterGroups(self.graph, changed, self.context)
+        cluster_of = other.quotient.cluster_of
+        computing = [cluster_of[clusters[k].nodes[-1]] for k in readers]
+        if not all(_computes(other, k, entry) for k in computing):
+            return None
+        before = self._seconds(self.groups, [number, *readers])
+        after = self._seconds(other, {*computing, *(cluster_of[n] for n in rest)})
+        if before is None or after is None:
+            return None
+        saved, peak = before - after, Memory(other).peak
+        least = self.context.target.fusion.min_recompute_share * before
+        if saved + self._freed(peak) <= least:
+            return None
+        return _Change(entry, evolve(changed, log=self._log(changed, entry)), saved, peak)
+
+    def _freed(self, peak: int) -> float:
+        """Return the seconds that count for another peak of memory, negative if it is higher."""
+        target = self.context.target
+        freed = max(0, self.memory.peak - max(peak, self.memory.room))
+        growth = self.memory.beyond(peak)
+        weight = 1 + freed / target.fusion.scarce_bytes
+        return penalty(freed, target) * weight - penalty(growth, target)
+
+    def _cone(self, number: int, entry: Entry) -> _Cone | None:
+        """Return the operators that readers of a value would copy; None if it is no such value.
+
+        None as well if its operands are not much smaller, or it comes from a large reduction.
+        """
+        cluster = self.groups.quotient.clusters[number]
+        body = set(cluster.body)
+        most = self.groups.nbytes(entry) // self.context.target.fusion.recomputed_growth
+        nodes, operands, read = {entry.node}, set[Entry](), set[Entry]()
+        todo = [entry.node]
+        if folding_of(entry.node) is not None:
+            return None
+        while todo:
+            for e in todo.pop().inputs:
+                if e.node in nodes or e in read or e in operands:
+                    continue
+                if e.node not in body:
+                    if numel(self.graph.shape(e)) != 1 or not is_leaf(e.node):
+                        read.add(e)
+                elif self._is_copied(e, body, most):
+                    nodes.add(e.node)
+                    todo.append(e.node)
+                elif self.groups.nbytes(e) > most:
+                    return None
+                else:
+                    operands.add(e)
+        sources = (*read, *operands)
+        if sum(self.groups.nbytes(e) for e in sources) > most:
+            return None
+        if not any(numel(self.graph.shape(e)) != 1 for e in sources):
+            return None
+        is_own = {e.node for e in operands} <= set(cluster.nodes)
+        return _Cone(frozenset(nodes), frozenset(operands)) if is_own else None
+
+    def _is_copied(self, entry: Entry, body: Collection[Node], most: int) -> bool:
+        """Return whether a value is computed again: a large one not of a reduction, or a cheap one.
+
+        A cheap one is small, made of light operators, and does not come from reductions.
+        """
+        if self.groups.nbytes(entry) > most:
+            return folding_of(entry.node) is None
+        todo, seen = [entry.node], {entry.node}
+        while todo:
+            node = todo.pop()
+            if folding_of(node) is not None or is_expensive(node):
+                return False
+            more = {e.node for e in node.inputs if e.node in body} - seen
+            seen |= more
+            todo += more
+        return True
+
+    def _duplicated(
+        self, number: int, entry: Entry, cone: _Cone, readers: Sequence[int]
+    ) -> tuple[FusionPlan, list[Node]]:
+        """Return the plan whose readers compute a value, and the rest of its group.
+
+        Operators that the rest does not need any more belong to the first reader.
+
+        Args:
+            number: the cluster of the value.
+            entry: the value.
+            cone: the operators that compute it.
+            readers: the clusters that read it.
+        """
+        clusters, position = self.groups.quotient.clusters, self.graph.positions.__getitem__
+        own = clusters[number]
+        results = (e for e in self.groups.live_outs[number] if e is not entry)
+        needed = _producers([*results, *cone.operands], own.body)
+        moved = [n for n in own.nodes if n not in needed]
+        groups = [list(g) for g, _ in self.fusion_plan.pairs]
+        duplicated = [list(c) for _, c in self.fusion_plan.pairs]
+        home = self._group_of[own.nodes[0]]
+        groups[home] = [n for n in groups[home] if n in needed]
+        duplicated[home] = [n for n in duplicated[home] if n in needed]
+        for k, reader in enumerate(readers):
+            j = self._group_of[clusters[reader].nodes[0]]
+            groups[j] = sorted([*groups[j], *(moved if k == 0 else ())], key=position)
+            copies = {*duplicated[j], *cone.nodes}.difference(groups[j])
+            duplicated[j] = sorted(copies, key=position)
+        left = [k for k, group in enumerate(groups) if group]
+        changed = evolve(
+            self.fusion_plan,
+            groups=[groups[k] for k in left],
+            duplicated=[duplicated[k] for k in left],
+        )
+        return changed, groups[home]
+
+    def _seconds(self, groups: ClusterGroups, numbers: Iterable[int]) -> float | None:
+        """Return the seconds of clusters by the cost model; None if one of them is unknown."""
+        total = 0.0
+        for k in sorted(numbers):
+            cost = self.scorer.cost_beyond_budget(groups.group([k]))
+            if not isinstance(cost, float) or not cost:
+                return None
+            total += cost
+        return total
+
+    def _log(self, changed: FusionPlan, entry: Entry) -> list[Decision]:
+        """Return the decisions about edges, after operators have moved to readers of a value."""
+        names, nbytes = self.graph.names, self.groups.nbytes(entry)
+        node_of = {name: n for n, name in names.items()}
+        computing: dict[Node | None, set[int]] = {}
+        for k, (group, copies) in enumerate(changed.pairs):
+            for n in (*group, *copies):
+                computing.setdefault(n, set()).add(k)
+        name, log = names[entry.node], list[Decision]()
+        for d in self.fusion_plan.log:
+            producer, consumer = node_of.get(d.producer), node_of.get(d.consumer)
+            common = computing.get(producer, set()) & computing.get(consumer, set())
+            if d.fused == bool(common) or None in (producer, consumer):
+                log.append(d)
+            elif common:
+                again = Diagnostic("fused.recomputed", {"nbytes": nbytes})
+                log.append(Decision(d.producer, d.consumer, again))
+            else:
+                again = Diagnostic("recompute.readers", {"value": name})
+                log.append(Decision(d.producer, d.consumer, again))
+        return log
+
+
+def _producers(entries: Iterable[Entry], body: Collection[Node]) -> set[Node]:
+    """Return the operators of a group that values depend on."""
+    inside = set(body)
+    todo = [e.node for e in entries]
+    reached: set[Node] = set()
+    while todo:
+        node = todo.pop()
+        if node in inside and node not in reached:
+            reached.add(node)
+            todo += [e.node for e in node.inputs]
+    return reached
+
+
+def _computes(groups: ClusterGroups, number: int, entry: Entry) -> bool:
+    """Return whether a cluster can be a kernel that computes a value at each point of a domain."""
+    if groups.legality.check(groups.quotient, [number]) is not None:
+        return False
+    group = groups.group([number])
+    layout = lay_out(group.graph)
+    name = groups.graph.names[entry.node]
+    return isinstance(layout, Layout) and any(
+        Role.FULL in role for n, role in layout.roles.items() if group.origin.get(n) == name
+    )

@@ -1,0 +1,214 @@
+"""Selection: the strategy "stitch" chooses which groups become one, by what that gains.
+
+It begins with greedy groups. Larger patterns of them are explored, and those are chosen that gain
+most together: by a tree if they are nested, else by integer programming. The result is never slower
+than the greedy groups, by the same costs.
+
+Source: FusionStitching (2019), fusion plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve, frozen
+
+from passkit.diagnostics import Diagnostic
+from passkit.fusion.cluster_groups import ClusterGroups
+from passkit.fusion.explore import Explorer
+from passkit.fusion.fusion_plan import FusionPlan
+from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.report import Chosen, Verdicts, recorded
+from passkit.fusion.score import Compared, Scorer, Seconds, modelled
+from passkit.fusion.selection.exact import exact
+from passkit.fusion.selection.problem import Pattern, Problem, Selection, problem_of
+from passkit.fusion.split import Bodies, may_differ, splits
+from passkit.graph.graph import Graph
+from passkit.graph.node import is_leaf
+from passkit.passes.context import PassContext
+from passkit.plan.group import Decision
+
+
+@frozen(eq=False)
+class Explored:
+    """The patterns of a fusion plan.
+
+    Attributes:
+        fusion_plan: the plan, in which groups that are better split are split.
+        explorer: the exploration of its clusters.
+        problem: the patterns that pay.
+        selection: the best selection of these.
+    """
+
+    fusion_plan: FusionPlan
+    explorer: Explorer
+    problem: Problem
+    selection: Selection
+
+    @property
+    def groups(self) -> ClusterGroups:
+        """The clusters."""
+        return self.explorer.groups
+
+    def seconds(self, numbers: Iterable[int]) -> float:
+        """Return the seconds of clusters, each a kernel of its own."""
+        return sum(self.explorer.costs[k] for k in numbers)
+
+
+def explored(
+    graph: Graph,
+    fusion_plan: FusionPlan,
+    context: PassContext,
+    seconds: Seconds = modelled,
+    compared: Compared | None = None,
+) -> Explored | None:
+    """Return the patterns of a fusion plan, and the best selection; None as in `selected`."""
+    if not context.target.costed or _is_final(graph, fusion_plan):
+        return None
+    groups = ClusterGroups(graph, fusion_plan, context)
+    limits = context.target.fusion
+    budget = min(
+        limits.planned_ops,
+        limits.planned_ops_base + limits.planned_ops_each * len(groups.quotient.cluster_of),
+    )
+    scorer = Scorer(context.target, seconds, budget, compared=compared)
+    parts_of = {k: b for k, b in splits(groups, scorer).items() if _spend_for_split(groups, k)}
+    if parts_of:
+        fusion_plan = _split(groups, fusion_plan, parts_of)
+        groups = ClusterGroups(graph, fusion_plan, context)
+    explorer = Explorer(groups, scorer)
+    problem = problem_of(groups.predecessors, explorer.run())
+    selection = exact(problem, limits.enumerated_patterns)
+    return Explored(fusion_plan, explorer, problem, selection)
+
+
+def selected(
+    graph: Graph,
+    fusion_plan: FusionPlan,
+    context: PassContext,
+    seconds: Seconds = modelled,
+    compared: Compared | None = None,
+) -> tuple[FusionPlan, Chosen | None]:
+    """Return the plan with groups merged, with each other and with products, if that pays.
+
+    Args:
+        graph: the graph.
+        fusion_plan: the groups to begin with.
+        context: the target, the hints and the fuel.
+        seconds: the cost model.
+        compared: the measured gains of groups; None if there are none.
+
+    Returns: the plan, and the selection in numbers. The latter is None if nothing can be chosen:
+        one kernel computes all operators element by element, or the target has no cost model.
+    """
+    exploration = explored(graph, fusion_plan, context, seconds, compared)
+    if exploration is None:
+        return fusion_plan, None
+    explorer, start = exploration.explorer, exploration.fusion_plan
+    patterns = _affordable(exploration)
+    result = start
+    before = after = float(sum(explorer.costs))
+    peaks = (explorer.memory.peak,) * 2
+    if patterns:
+        result = _merged(exploration, patterns)
+        groups = ClusterGroups(graph, result, context)
+        total, memory = _total_seconds(groups, explorer), Memory(groups)
+        lost = penalty(explorer.memory.beyond(memory.peak), context.target)
+        if total is None or total + lost >= before:
+            patterns, result = [], start
+        else:
+            after, peaks = total, (peaks[0], memory.peak)
+    log = list(Verdicts(explorer, patterns).final(start.log))
+    problem, selection = exploration.problem, exploration.selection
+    chosen = recorded(explorer, problem, selection, patterns, after, peaks)
+    return evolve(result, log=log), chosen
+
+
+def _is_final(graph: Graph, fusion_plan: FusionPlan) -> bool:
+    """Return whether all operators are in one group that no split can make faster."""
+    nodes = [n for n in graph.nodes if not is_leaf(n)]
+    grouped = sum(map(len, fusion_plan.groups))
+    return len(fusion_plan.groups) == 1 and grouped == len(nodes) and not may_differ(nodes)
+
+
+def _spend_for_split(groups: ClusterGroups, number: int) -> bool:
+    """Return whether there is fuel to split a cluster."""
+    first = groups.quotient.clusters[number].nodes[0]
+    return groups.context.spend(f"split at {groups.graph.names[first]}")
+
+
+def _split(
+    groups: ClusterGroups, fusion_plan: FusionPlan, parts_of: dict[int, Bodies]
+) -> FusionPlan:
+    """Return the plan with some clusters split into their parts."""
+    split = {n for k in parts_of for n in groups.quotient.clusters[k].nodes}
+    pairs = [pair for pair in fusion_plan.pairs if split.isdisjoint(pair[0])]
+    parts: Bodies = [b for bodies in parts_of.values() for b in bodies]
+    names = groups.graph.names
+    part_of = {names[n]: j for j, b in enumerate(parts) for n in b}
+
+    def is_apart(d: Decision) -> bool:
+        """Return whether an edge that was fused is between two parts."""
+        both = {d.producer, d.consumer}
+        return d.fused and both <= part_of.keys() and len({part_of[name] for name in both}) > 1
+
+    return evolve(
+        fusion_plan,
+        groups=[*(g for g, _ in pairs), *parts],
+        duplicated=[*(c for _, c in pairs), *([] for _ in parts)],
+        log=[_apart(d) if is_apart(d) else d for d in fusion_plan.log],
+    )
+
+
+def _apart(d: Decision) -> Decision:
+    """Return the decision that two operators are faster apart."""
+    ends = {"producer": d.producer, "consumer": d.consumer}
+    return evolve(d, diagnostic=Diagnostic("cost.apart", ends))
+
+
+def _affordable(exploration: Explored) -> list[Pattern]:
+    """Return the selected patterns, as far as there is fuel for them."""
+    groups, patterns = exploration.groups, exploration.problem.patterns
+    affordable = []
+    for k in exploration.selection.chosen:
+        first = groups.quotient.clusters[min(patterns[k].members)].nodes[0]
+        if groups.context.spend(f"stitch {groups.graph.names[first]}"):
+            affordable.append(patterns[k])
+    return affordable
+
+
+def _merged(exploration: Explored, patterns: Sequence[Pattern]) -> FusionPlan:
+    """Return the plan with a group for each pattern."""
+    quotient, fusion_plan = exploration.groups.quotient, exploration.fusion_plan
+    merged = {n for p in patterns for k in p.members for n in quotient.clusters[k].nodes}
+    pairs = [
+        *(pair for pair in fusion_plan.pairs if merged.isdisjoint(pair[0])),
+        *(quotient.nodes(p.members) for p in patterns),
+    ]
+    position = quotient.graph.positions
+    pairs.sort(key=lambda pair: position[pair[0][0]])
+    return evolve(fusion_plan, groups=[g for g, _ in pairs], duplicated=[c for _, c in pairs])
+
+
+def _total_seconds(groups: ClusterGroups, explorer: Explorer) -> float | None:
+    """Return the seconds of all clusters that may be merged; None if one cannot be a kernel.
+
+    Those that are as they were take as long as they did.
+    """
+    start = explorer.groups
+    cost_before = {
+        (*cluster.nodes, *start.live_outs[k]): explorer.costs[k]
+        for k, cluster in enumerate(start.quotient.clusters)
+        if start.is_open(k) and explorer.costs[k]
+    }
+    total = 0.0
+    for k, cluster in enumerate(groups.quotient.clusters):
+        if groups.is_open(k) and not groups.is_silent[k]:
+            cost: float | Diagnostic | None
+            cost = cost_before.get((*cluster.nodes, *groups.live_outs[k]))
+            if cost is None:
+                cost = explorer.scorer.cost_beyond_budget(groups.group([k]))
+            if isinstance(cost, Diagnostic) and len(cluster.nodes) > 1:
+                return None
+            total += cost if isinstance(cost, float) else 0.0
+    return total

@@ -1,0 +1,190 @@
+"""Selections of the largest gain: integer programs, and cuts for the cycles that they make.
+
+Source: FusionStitching (2019), fusion plans by integer linear programming. Its rows for pairs of
+patterns that overlap are one row for each operator here, which has the same integer solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from attrs import define, evolve, field
+
+from passkit.fusion.selection.cycles import cycles
+from passkit.fusion.selection.greedy import greedy, selection
+from passkit.fusion.selection.nested import is_nested, nested
+from passkit.fusion.selection.pieces import pieces_of
+from passkit.fusion.selection.problem import Problem, Selection
+from passkit.fusion.selection.solver import Program, Solution, searched, solve
+
+ROUNDS = 50
+"""How often constraints for cycles are added before patterns of small gain are dropped."""
+MOST = 100
+"""The most patterns of one program."""
+SMALL = 2000
+"""The most operators for which a selection that may not be the best is compared with greedy."""
+TIE = 1e-7
+"""The gain of an operator in a larger pattern, relative to the largest gain: it decides ties."""
+
+
+def exact(problem: Problem, few: int = 0) -> Selection:
+    """Return the patterns of the largest gain that are disjoint and make no cycle.
+
+    A component, patterns that overlap or are on a cycle together, is a program of its own.
+    Components of more than `MOST` patterns are cut where that loses least; then, or if its program
+    is not solved, the bound says how much may be lost. Equal components are solved once.
+
+    Args:
+        problem: the patterns.
+        few: the most patterns of a component that is searched without a solver.
+    """
+    run = _Exact(problem, few)
+    for k in range(ROUNDS):
+        new_cycles = cycles(problem, run.chosen())
+        if not new_cycles:
+            break
+        run.rounds = k + 1
+        run.cut(new_cycles)
+    best = run.selection()
+    if best.gap > TIE and len(problem.predecessors) <= SMALL:
+        other = greedy(problem)
+        if other.gain > best.gain:
+            return evolve(best, chosen=other.chosen, gain=other.gain, solver=other.solver)
+    return best
+
+
+@define(eq=False)
+class _Component:
+    """Patterns that are chosen together.
+
+    Attributes:
+        patterns: the numbers of the patterns.
+        cuts: sets of patterns of which not all can be chosen.
+        chosen: the chosen patterns; None if the component has not been solved.
+        bound: no choice gains more.
+        rows: the number of constraints.
+        solver: the name of the solver.
+    """
+
+    patterns: list[int]
+    cuts: list[frozenset[int]] = field(factory=list)
+    chosen: set[int] | None = None
+    bound: float = 0.0
+    rows: int = 0
+    solver: str = ""
+
+
+class _Exact:
+    """One search: components, and the solutions of their programs."""
+
+    def __init__(self, problem: Problem, few: int) -> None:
+        self.problem, self.few, self.rounds = problem, few, 0
+        self.components = [_Component(c) for c in _components(problem)]
+        self.solutions: dict[Program, Solution | None] = {}
+
+    def chosen(self) -> set[int]:
+        """Return the patterns that components choose; changed components are solved again."""
+        for c in self.components:
+            if c.chosen is None:
+                self._solve(c)
+        return {k for c in self.components for k in c.chosen or ()}
+
+    def cut(self, new_cycles: Iterable[frozenset[int]]) -> None:
+        """Forbid that all patterns of a cycle are chosen; their components become one."""
+        for cycle in new_cycles:
+            parts = [c for c in self.components if not cycle.isdisjoint(c.patterns)]
+            merged = _Component(sorted(k for c in parts for k in c.patterns))
+            merged.cuts = [*(x for c in parts for x in c.cuts), cycle]
+            self.components = [c for c in self.components if c not in parts] + [merged]
+
+    def _solve(self, c: _Component) -> None:
+        """Solve a component."""
+        problem = self.problem
+        if not c.cuts and is_nested(problem, c.patterns):
+            c.chosen, c.solver = nested(problem, c.patterns), "nested"
+            c.bound = problem.gain(c.chosen)
+            return
+        c.chosen, c.rows, c.solver = set(), 0, ""
+        pieces = pieces_of(problem, c.patterns, MOST)
+        for piece in pieces:
+            program = _program(problem, piece, c.cuts)
+            solution = self._solution(program)
+            if solution is None:
+                solution = Solution(greedy(_part(problem, piece)).chosen, "greedy")
+            c.chosen |= {piece[k] for k in solution.chosen}
+            c.rows += len(program.rows)
+            c.solver = solution.solver
+        c.bound = problem.gain(c.chosen)
+        if sum(map(len, pieces)) < len(c.patterns) or c.solver == "greedy":
+            c.bound = selection(_part(problem, c.patterns), (), "").bound
+
+    def _solution(self, program: Program) -> Solution | None:
+        """Return the solution of a program; None if no solver found one."""
+        if program not in self.solutions:
+            small = len(program.gains) <= self.few
+            self.solutions[program] = searched(program) if small else solve(program)
+        return self.solutions[program]
+
+    def selection(self) -> Selection:
+        """Return the selection; of a cycle that is left the pattern that gains least is dropped."""
+        chosen = self.chosen()
+        solvers = sorted({c.solver for c in self.components})
+        while left := cycles(self.problem, chosen):
+            for cycle in left:
+                chosen.discard(min(cycle, key=lambda k: (self.problem.patterns[k].gain, k)))
+            solvers = sorted({*solvers, "dropped"})
+        return Selection(
+            chosen=tuple(sorted(chosen)),
+            gain=self.problem.gain(sorted(chosen)),
+            bound=sum(c.bound for c in self.components),
+            solver=", ".join(solvers),
+            rows=sum(c.rows for c in self.components),
+            cuts=sum(len(c.cuts) for c in self.components),
+            rounds=self.rounds,
+        )
+
+
+def _part(problem: Problem, kept: Sequence[int]) -> Problem:
+    """Return the problem of some patterns."""
+    return Problem(problem.predecessors, [problem.patterns[k] for k in kept])
+
+
+def _components(problem: Problem) -> list[list[int]]:
+    """Return the connected components of patterns that overlap."""
+    overlaps = problem.overlaps
+    seen: set[int] = set()
+    components = []
+    for k in range(len(problem.patterns)):
+        if k in seen:
+            continue
+        seen.add(k)
+        todo, inside = [k], [k]
+        while todo:
+            for j in overlaps[todo.pop()] - seen:
+                seen.add(j)
+                todo.append(j)
+                inside.append(j)
+        components.append(sorted(inside))
+    return components
+
+
+def _program(problem: Problem, kept: Sequence[int], cuts: Collection[frozenset[int]]) -> Program:
+    """Return the program of some patterns; of equal gains those that leave fewer kernels win."""
+    place = {k: j for j, k in enumerate(kept)}
+    patterns = [problem.patterns[k] for k in kept]
+    most = max(p.gain for p in patterns)
+    sizes = max(len(p.members) for p in patterns)
+    gains = [
+        p.gain / most + TIE * (len(p.members) - 1) / sizes - TIE / 10 * j / len(kept)
+        for j, p in enumerate(patterns)
+    ]
+    owners: dict[int, list[int]] = {}
+    for j, p in enumerate(patterns):
+        for v in sorted(p.members):
+            owners.setdefault(v, []).append(j)
+    rows = {tuple(js): 1 for js in owners.values() if len(js) > 1}
+    for cycle in cuts:
+        if all(k in place for k in cycle):
+            row = tuple(sorted(place[k] for k in cycle))
+            rows[row] = min(rows.get(row, len(row)), len(row) - 1)
+    return Program(tuple(gains), tuple(rows.items()))

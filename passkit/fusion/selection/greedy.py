@@ -1,0 +1,75 @@
+"""Selections without a solver: the largest gain first, and a beam along the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passkit.fusion.selection.cycles import Choice, closes
+from passkit.fusion.selection.problem import Problem, Selection
+from passkit.graph.merge_graph import MergeGraph
+
+SWAPS = 200
+"""The most patterns that are tried in place of those that they overlap."""
+WIDTH = 3
+"""The number of selections that a beam search keeps."""
+
+
+def greedy(problem: Problem) -> Selection:
+    """Return patterns in the order of their gain, as long as they are disjoint and make no cycle.
+
+    Then some are exchanged for one that gains more.
+    """
+    vertices, taken = MergeGraph(problem.predecessors), set[int]()
+    chosen: set[int] = set()
+    order = sorted(range(len(problem.patterns)), key=lambda k: (-problem.patterns[k].gain, k))
+    for k in order:
+        members = problem.patterns[k].members
+        if taken.isdisjoint(members) and vertices.can_merge(members):
+            vertices.merge(members)
+            taken |= members
+            chosen.add(k)
+    chosen = _swapped(problem, chosen, order)
+    return selection(problem, chosen, "greedy")
+
+
+def _swapped(problem: Problem, chosen: set[int], order: Iterable[int]) -> set[int]:
+    """Return a choice in which patterns replace those that they overlap if they gain more."""
+    overlaps, tried = problem.overlaps, 0
+    for k in order:
+        if k in chosen or tried == SWAPS:
+            continue
+        overlapping = overlaps[k] & chosen
+        if problem.patterns[k].gain > problem.gain(overlapping):
+            tried += 1
+            others = chosen - overlapping
+            if not closes(problem, Choice.of(problem, others), k):
+                chosen = others | {k}
+    return chosen
+
+
+def beam(problem: Problem, width: int = WIDTH) -> Selection:
+    """Return the best selection of a search along the graph that keeps the ``width`` best ones."""
+    choices = [Choice()]
+    for k in range(len(problem.patterns)):
+        larger = [c.and_(problem, k) for c in choices]
+        choices += [c for c in larger if c is not None]
+        choices = sorted(choices, key=lambda c: (-c.gain, c.patterns))[:width]
+    return selection(problem, choices[0].patterns, "beam")
+
+
+def selection(problem: Problem, chosen: Iterable[int], solver: str) -> Selection:
+    """Return the selection of some patterns, with a bound that holds for any selection.
+
+    An operator gains at most the largest equal part of the gain of a pattern that it has.
+
+    Args:
+        problem: the patterns.
+        chosen: the numbers of some.
+        solver: who chose them.
+    """
+    parts: dict[int, float] = {}
+    for p in problem.patterns:
+        for v in p.members:
+            parts[v] = max(parts.get(v, 0.0), p.gain / len(p.members))
+    numbers = tuple(sorted(chosen))
+    return Selection(numbers, problem.gain(numbers), sum(parts[v] for v in sorted(parts)), solver)
