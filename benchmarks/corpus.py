@@ -85,7 +85,7 @@ def plan_text(plan: Any, node: Any) -> str:
     from passkit.errors import PasskitError
 
     try:
-        from passkit.templating.naming import template_of
+        from passkit.schedule.template_of import template_of
     except ImportError:  # a version without templates of this kind
         return ""
     if node not in plan.attrs["subgraph"] or node not in plan.attrs["schedule"]:

@@ -140,8 +140,8 @@ def of_tests(pk: Any) -> Iterator[CorpusCase]:
     from tests.dialects.test_printer import GOLDENS, PARTS
     from tests.fusion.test_pack import adam as updates
     from tests.fusion.test_pack import random_packs
-    from tests.stitching.test_stitched import PROGRAMS as STITCHED
-    from tests.stitching.test_stitched import together
+    from tests.planner.test_multi_nest import PROGRAMS as STITCHED
+    from tests.planner.test_multi_nest import together
     from tests.test_one_kernel import GRAPHS
 
     for name, text in GOLDENS.items():

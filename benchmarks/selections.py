@@ -32,6 +32,7 @@ from training.micro import PROGRAMS  # noqa: E402
 from training.passkit_steps import training_step  # noqa: E402
 
 import passkit as pk  # noqa: E402
+from passkit.analysis.group import Group  # noqa: E402
 from passkit.frontends import tf_graphdef  # noqa: E402
 from passkit.fusion.cluster_groups import ClusterGroups  # noqa: E402
 from passkit.fusion.explore import Explorer  # noqa: E402
@@ -42,7 +43,6 @@ from passkit.fusion.selection.greedy import beam, greedy  # noqa: E402
 from passkit.fusion.selection.problem import Selection, problem_of  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402
-from passkit.plan.group import Group  # noqa: E402
 from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
 from passkit.target import Target, cpu  # noqa: E402
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa: E402

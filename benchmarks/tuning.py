@@ -39,7 +39,7 @@ from best_template import (  # noqa: E402  (after the path)
 
 import passkit as pk  # noqa: E402  (after the path)
 from passkit.graph.node import Entry  # noqa: E402
-from passkit.plan.evaluator import Evaluator, ranked  # noqa: E402
+from passkit.library.evaluator import Evaluator, ranked  # noqa: E402
 from passkit.program.planning import planned  # noqa: E402
 from passkit.tuning.jobs import jobs  # noqa: E402
 from passkit.tuning.measure import MeasureAnswer, measure  # noqa: E402

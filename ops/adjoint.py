@@ -25,8 +25,8 @@ from passkit.values.dtype import float32, is_narrow
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 def _sum_like(node: Node, x: Entry, like: Entry) -> Entry:

@@ -17,8 +17,8 @@ from passkit.ops.slicing import index, parse_key, slice_params, slice_shape
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 """The parameters of `strided_slice` of which each bit is about one entry of begin and end."""

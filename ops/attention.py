@@ -19,8 +19,8 @@ from passkit.values.dtype import DType, bool_
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 # Softmax under a mask.

@@ -14,7 +14,7 @@ from passkit.ops.helpers import normalize_axis
 from passkit.values.size import Extent, numel
 
 if TYPE_CHECKING:
-    from passkit.plan.kernel import OwnKernel
+    from passkit.graph.kernel import OwnKernel
 
 FUSED_INPUTS = 16
 """The largest number of inputs of a concat that fuses with its producers and consumers."""
@@ -96,7 +96,7 @@ def concat_kernel(node: Node, dialect: str) -> OwnKernel | None:
         return None
     if 2 * count + 4 > KERNEL_PARAMETERS.get(dialect, 2 * count + 4):
         return None
-    from passkit.plan.kernel import OwnKernel  # it needs attrs, which a warm start does not load
+    from passkit.graph.kernel import OwnKernel  # it needs attrs, which a warm start does not load
 
     shapes = [known_shape(e) for e in node.inputs]
     axis = normalize_axis(node, len(shapes[0]), node.params["axis"])

@@ -42,8 +42,8 @@ from passkit.ops.window_views import sum_windows_back
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Convolution, Expr
-    from passkit.space.reads import Index, Reader
 
 
 # filter_turned: the filter of the convolution that computes the gradient by the image.

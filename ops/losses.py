@@ -22,8 +22,8 @@ from passkit.values.dtype import DType
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 REDUCTIONS = ("mean", "sum", "none")
 

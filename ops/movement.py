@@ -32,11 +32,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis import accesses as reads
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space import reads
-    from passkit.space.reads import Index, Reader
 else:
-    reads = Lazy("passkit.space.reads")
+    reads = Lazy("passkit.analysis.accesses")
 
 
 def register_movement(

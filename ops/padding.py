@@ -20,8 +20,8 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 PadWidths = tuple[tuple[Extent, Extent], ...]
 """(before, after) for each axis; negative widths cut."""

@@ -16,8 +16,8 @@ from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, divide_exactly
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 def _compute_dtype(dtype: DType) -> DType:

@@ -25,8 +25,8 @@ from passkit.values.dtype import DType, dtype_of, int64
 from passkit.values.size import Shape
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 DRAW_STREAM = 0
 FOLD_STREAM = 1

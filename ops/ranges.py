@@ -29,8 +29,8 @@ from passkit.values.dtype import DType, dtype_of
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 LARGEST = float_info.max

@@ -22,8 +22,8 @@ from passkit.ops.movement_composites import movement_composite, slice_axis
 from passkit.values.size import Extent, Shape, Size, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 MIN_ROW = 16
 """The fewest elements behind an axis from which on a roll along it is a `rotate`.

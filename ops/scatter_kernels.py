@@ -16,21 +16,21 @@ import numpy as np
 from passkit import ast
 from passkit.errors import DTypeError, GraphError, ShapeError, nearest
 from passkit.graph.infer import agree, same_dtype_rule, show_shape
+from passkit.graph.kernel import OwnKernel
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, register_op
 from passkit.ops.helpers import check_broadcast, check_kinds, make, normalize_axis, parse_extents
 from passkit.ops.indices import check_indices, clipped_position, index_mode, is_inside
-from passkit.plan.kernel import OwnKernel
 from passkit.values.dtype import DType, int64, is_narrow
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis import accesses as reads
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space import reads
-    from passkit.space.reads import Index, Reader
 else:
-    reads = Lazy("passkit.space.reads")
+    reads = Lazy("passkit.analysis.accesses")
 
 Array = Any
 

@@ -20,8 +20,8 @@ from passkit.values import arguments
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 # slice.

@@ -16,8 +16,8 @@ from passkit.ops.movement_composites import movement_composite
 from passkit.values.size import Extent, Shape
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 # Triangles.

@@ -31,8 +31,8 @@ from passkit.ops.window_geometry import (
 from passkit.values.size import Extent, Shape, Size, numel
 
 if TYPE_CHECKING:
+    from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
-    from passkit.space.reads import Index, Reader
 
 
 def _window_params(node: Node) -> dict[str, Any]:

@@ -41,9 +41,9 @@ _MODULES = {
     "passkit.serial.parser": "parse",
     "passkit.serial.text": "to_text",
     "passkit.serial.json": "to_json from_json",
-    "passkit.plan.group": "Group Decision",
-    "passkit.plan.kernel": "Kernel",
-    "passkit.plan.schedule": "Schedule",
+    "passkit.analysis.group": "Group Decision",
+    "passkit.graph.kernel": "Kernel",
+    "passkit.schedule.schedule": "Schedule",
     "passkit.fusion.strategy": "register_fusion",
     "passkit.target.registry": "register_target",
     "passkit.target.target": "Target",
@@ -82,7 +82,7 @@ def __getattr__(name: str) -> Any:
         import_module("passkit.ops")  # code that builds or reads graphs expects the operators
         if module not in _MAKERS:
             # code that lists or parses operators expects the operator of fused groups, too
-            import_module("passkit.plan.group")
+            import_module("passkit.analysis.group")
     value = globals()[name] = getattr(import_module(module), name)
     return value
 

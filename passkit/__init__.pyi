@@ -71,14 +71,14 @@ from passkit.serial.json import (
     to_json as to_json,
     from_json as from_json,
 )
-from passkit.plan.group import (
+from passkit.analysis.group import (
     Group as Group,
     Decision as Decision,
 )
-from passkit.plan.kernel import (
+from passkit.graph.kernel import (
     Kernel as Kernel,
 )
-from passkit.plan.schedule import (
+from passkit.schedule.schedule import (
     Schedule as Schedule,
 )
 from passkit.fusion.strategy import (

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import passkit as pk
+from passkit.analysis.accesses import element
 from passkit.fusion.contract import contract
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.lowering import lower
-from passkit.plan.planner import plan_group
-from passkit.sharing.shared import SharedPlan
-from passkit.space.reads import element
+from passkit.planner.plan import plan_group
+from passkit.schedule.shared_plan import SharedPlan
+from passkit.transforms.lower_group import lower
 from tests.planned import plan, target
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import passkit as pk
 from passkit.library import store
-from passkit.plan.evaluator import Record
-from passkit.plan.schedule import Source
+from passkit.library.evaluator import Record
+from passkit.schedule.schedule import Source
 
 
 def record(group: str, template: str, *seconds: float, **fields: Any) -> None:

@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.graph.storage import Home, Storage
 from passkit.passes.check_storage import check_storage
 from passkit.passes.plan_memory import MemoryPlanner, storage_plan
-from passkit.plan.storage import Home, Storage
 
 
 def check_plan(graph: pk.Graph, plan: Any, sizes: Mapping[str, int] | None = None) -> int:

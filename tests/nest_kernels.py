@@ -10,8 +10,8 @@ import numpy as np
 from attrs import frozen
 
 import passkit as pk
+from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
-from passkit.plan.kernel import Kernel
 
 PASSES = ("Expand", "Simplify", "Fusion", "SchedulePlan", "SharedMemPlan", "CodeGen")
 LENGTHS = (1, 5, 8, 10, 32, 40, 64, 100, 128, 130, 256, 768, 1000, 1024, 1028, 4096)

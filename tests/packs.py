@@ -9,11 +9,11 @@ from typing import Any
 from attrs import frozen
 
 import passkit as pk
+from passkit.graph.kernel import Kernel
 from passkit.ir.pack import PackIR
-from passkit.plan.kernel import Kernel
-from passkit.plan.schedule import Schedule
 from passkit.planner.packs import packed_nests
 from passkit.schedule.loop_nest import LoopNest
+from passkit.schedule.schedule import Schedule
 from tests.planned import plan
 
 o = pk.ops

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from passkit.splits.split import SplitKind
+from passkit.analysis.tilemap import SplitKind
 
 ROW, COLUMN = SplitKind
 Shape = tuple[int, ...]

@@ -9,9 +9,9 @@ import pytest
 from attrs import evolve
 
 from passkit.ast import Binary, Load, size_of
-from passkit.lowering import packed
-from passkit.lowering.loops import Loops
 from passkit.passes import codegen
+from passkit.schedule.tile_loops import Loops
+from passkit.transforms import build_pack as packed
 from passkit.transforms.vector_values import VectorValues
 from passkit.values.dtype import int64
 

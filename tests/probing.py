@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.splits.split import Split, SplitKind, SplitState, Whole
+from passkit.analysis.tilemap import Split, SplitKind, SplitState, Whole
 
 Array = Any
 

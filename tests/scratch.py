@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from passkit.sharing.sharing import Sharing, share
-from passkit.stitching import plan
+from passkit.analysis.slots import Sharing, share
+from passkit.planner import multi_nest as plan
 
 
 @contextmanager

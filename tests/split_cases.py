@@ -10,10 +10,10 @@ from attrs import frozen
 
 import passkit as pk
 import passkit.ops as ops
+from passkit.analysis.propagate import operand_states
+from passkit.analysis.tilemap import Split
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import known_shape
-from passkit.splits.propagate import operand_states
-from passkit.splits.split import Split
 from tests.probing import all_splits, blocks_of, dependence, violations
 
 WHOLES = "int64"

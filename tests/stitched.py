@@ -18,7 +18,7 @@ from passkit.ast.stage import (
     Stage,
     Store,
 )
-from passkit.lowering.barriers import with_waits
+from passkit.transforms.insert_barriers import with_waits
 from passkit.values import dtype as dt
 
 F32 = dt.float32

@@ -11,8 +11,8 @@ from attrs import frozen
 import passkit as pk
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
-from passkit.plan.kernel import Kernel
-from passkit.plan.variants import Variant, variants
+from passkit.graph.kernel import Kernel
+from passkit.library.candidates import Variant, variants
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from tests.fuzzing import UnequalError, blocks_of, options, runs, said

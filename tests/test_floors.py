@@ -15,9 +15,8 @@ from tests.raised import ROOT, source_files
 FLOORS = {
     "values": "errors diagnostics values ast ir",
     "graph": "graph serial",
-    "plan": "target analysis schedule space plan splits templating stitching sharing lowering "
-    "checks planner",
-    "parts": "dialects transforms runtime library viz reasons ops",
+    "plan": "target analysis schedule checks dialects transforms planner",
+    "parts": "runtime library viz reasons ops",
     "passes": "fusion passes program reporting streams",
     "faces": "tuning cli frontends xp __main__",
 }

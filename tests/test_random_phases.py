@@ -10,8 +10,8 @@ import pytest
 import passkit as pk
 from tests import test_random_stitches
 from tests.memory_plans import check_plan
-from tests.plan.test_phases import agree, feeds_of
 from tests.planned import target as target_of
+from tests.planner.test_phases import agree, feeds_of
 from tests.random_phases import UNKNOWN, random_phases, with_short_reductions_split
 from tests.random_stitches import random_stitch
 from tests.teams import team_of

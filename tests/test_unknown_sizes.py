@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from tests.stitching.test_stitched import softmax_of, together
+from tests.planner.test_multi_nest import softmax_of, together
 from tests.together import prebuilt
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")

@@ -9,8 +9,8 @@ from typing import Any
 import passkit as pk
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
+from passkit.graph.kernel import Kernel
 from passkit.passes.rtcgen import build_kernels
-from passkit.plan.kernel import Kernel
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.target import Target

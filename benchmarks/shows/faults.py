@@ -96,7 +96,7 @@ DEMANDS = [
             "tests/graph/test_registry.py",
             "tests/graph/test_attribute_calls.py",
             "tests/ast/test_foreign.py",
-            "tests/plan/test_groups.py",
+            "tests/analysis/test_groups.py",
             "tests/passes/test_apply.py",
             "tests/passes/test_base.py",
             "tests/test_guides.py::test_code_prints_what_is_below_it[fusibility-and-schedules]",
@@ -209,7 +209,7 @@ DEMANDS = [
         "28. compile time is linear in the number of operands",
         passing(
             "tests/ops/test_concat_kernel.py",
-            "tests/plan/test_packing.py::test_many_readers_of_one_array",
+            "tests/planner/test_packs.py::test_many_readers_of_one_array",
         ),
     ),
     Demand(
@@ -245,8 +245,8 @@ DEMANDS = [
     Demand(
         "35. short folds inside long ones, unrolled loops, exponentials by sign",
         passing(
-            "tests/space/test_unroll.py",
-            "tests/lowering/test_signs.py",
+            "tests/analysis/test_unrolled.py",
+            "tests/transforms/test_signs.py",
             "tests/fusion/test_fusion.py::test_light_operators_are_many_in_a_group",
             "tests/dialects/test_prelude.py::test_rows_of_a_few_elements_are_taken_apart",
         ),

@@ -185,7 +185,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "results that agree on splits, as trying all of them finds: tests pass",
-        lambda: tests("tests/splits/test_split_search.py"),
+        lambda: tests("tests/analysis/test_tiling_search.py"),
     ),
     Demand(
         "selections equal brute force up to 12 operators, one cut for two: tests pass",

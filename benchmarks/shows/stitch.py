@@ -133,21 +133,24 @@ def worst_default() -> Figure:
 DEMANDS: tuple[Demand, ...] = (
     Demand(
         "propagation is sound over all classes, literal <= is not: tests pass",
-        lambda: tests("tests/splits"),
+        lambda: tests("tests/analysis"),
     ),
     Demand(
         "sharing, shrinking, dominance, 306 of 612 in every language: tests pass",
-        lambda: tests("tests/sharing"),
+        lambda: tests("tests/analysis/test_slots.py", "tests/schedule/test_scratch.py"),
     ),
     Demand(
         "templates: round trips, positions, checks, enumeration: tests pass",
         lambda: tests(
-            "tests/templating", "tests/space/test_nest.py", "tests/plan/test_variants.py"
+            "tests/schedule/test_template.py",
+            "tests/planner/test_template.py",
+            "tests/schedule/test_template_loops.py",
+            "tests/library/test_candidates.py",
         ),
     ),
     Demand(
         "an override changes text or owners, never results: tests pass",
-        lambda: tests("tests/templating/test_obeying.py"),
+        lambda: tests("tests/planner/test_template.py"),
     ),
     Demand("5,000 groups under all templates: C++ = blocks = interpreted", campaign, slow=True),
     Demand(
@@ -163,7 +166,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand(
         "one kernel each at seven extents: tests pass",
         lambda: tests(
-            "tests/plan/test_packing.py",
+            "tests/planner/test_packs.py",
             *(f"tests/test_{n}.py" for n in ("stitched", "agreed", "unknown_tiles")),
         ),
     ),

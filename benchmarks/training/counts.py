@@ -7,10 +7,10 @@ from typing import Any
 from attrs import frozen
 
 import passkit as pk
+from passkit.analysis.group import FUSED
 from passkit.graph.node import CONSTANT
 from passkit.graph.op import TLibraryCall
 from passkit.passes.plan_memory import storage_plan
-from passkit.plan.group import FUSED
 from passkit.program.planning import planned
 from training import ProgramInputs, TrainingProgram
 from training.optimizers import OPTIMIZERS

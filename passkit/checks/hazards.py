@@ -20,9 +20,9 @@ from attrs import evolve, frozen
 
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.checks.among_tiles import among_tiles
+from passkit.checks.equivalent_branches import Fact, kinds_of_spans, two_of_each
 from passkit.checks.touches import LANE, ROW, Collector, Touch, disjoint
 from passkit.errors import CodeGenError
-from passkit.lowering.alike import Fact, kinds_of_spans, two_of_each
 from passkit.values.size import Extent, Size, at_least, substitute
 
 

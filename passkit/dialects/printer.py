@@ -34,7 +34,7 @@ from passkit.ir.final import (
 )
 from passkit.ir.threads import ThreadStmt
 from passkit.ir.vector import VectorStmt
-from passkit.sharing.shared import ALIGN
+from passkit.schedule.shared_plan import ALIGN
 from passkit.values.dtype import int64
 
 

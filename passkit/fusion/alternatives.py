@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from passkit.analysis.group import Group
+from passkit.analysis.single import as_plan
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.contract import contract
 from passkit.fusion.explore import Candidate
@@ -25,11 +27,9 @@ from passkit.fusion.selection.patterns import Members
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext, evaluator_of
-from passkit.plan.group import Group
-from passkit.plan.planner import outline_group
-from passkit.plan.schedule import Schedule
-from passkit.plan.single import as_plan
-from passkit.plan.typical import typical
+from passkit.planner.plan import outline_group
+from passkit.planner.typical_sizes import typical
+from passkit.schedule.schedule import Schedule
 from passkit.target import Target
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
 
+from passkit.analysis.extract import extract_group
+from passkit.analysis.group import Group
+from passkit.analysis.nests import contract_of
+from passkit.analysis.tilemap import guessed
 from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
@@ -13,11 +17,7 @@ from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
 from passkit.passes.context import PassContext
-from passkit.plan.closing import extract_group
-from passkit.plan.group import Group
-from passkit.splits.split import guessed
-from passkit.stitching.cutting import contract_of
-from passkit.stitching.parts import USUAL
+from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
 _Numbers = tuple[int, ...]

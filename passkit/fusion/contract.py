@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from passkit.analysis.extract import extract_group
+from passkit.analysis.group import Group, fused_node
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.quotient import QuotientGraph, live_ins, live_outs
-from passkit.plan.closing import extract_group
-from passkit.plan.group import Group, fused_node
 
 
 def contract(graph: Graph, fusion_plan: FusionPlan) -> Graph:

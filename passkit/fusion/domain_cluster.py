@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from passkit.analysis.domain import Role, Space, axes_of, folding_of
+from passkit.analysis.domain_info import Layout
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.diagnostics import Diagnostic
 from passkit.errors import PasskitError
@@ -11,8 +13,6 @@ from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FElement
-from passkit.space.layout import Layout
-from passkit.space.space import Role, Space, axes_of, folding_of
 from passkit.values.size import Shape, numel
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from passkit.analysis.accesses import written_out
+from passkit.analysis.recompute import is_expensive
 from passkit.fusion.domain_cluster import DomainCluster
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, known_shape
-from passkit.plan.schedule import is_expensive
-from passkit.space.reads import written_out
 from passkit.target import Target
 from passkit.values.size import numel
 

@@ -13,17 +13,17 @@ from collections.abc import Iterator
 
 from attrs import define, field, frozen
 
+from passkit.analysis.group import Group
+from passkit.analysis.ordered_accesses import are_orderly
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.memory import Memory, penalty
 from passkit.fusion.score import Scorer
 from passkit.fusion.selection.patterns import LADDER, Members, substitution
 from passkit.fusion.selection.problem import Pattern
-from passkit.plan.group import Group
-from passkit.plan.planner import outline_group
-from passkit.plan.schedule import Schedule
-from passkit.space.orderly import are_orderly
-from passkit.space.tiling import Composition
+from passkit.planner.plan import outline_group
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.tiling import Composition
 
 TURNED = (Composition.BLOCK, Composition.NARROW)
 HAZARD = Diagnostic("graph.state_hazard")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.analysis.group import FUSED, Group
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.plan.group import FUSED, Group
 
 
 def flatten(graph: Graph) -> Graph:

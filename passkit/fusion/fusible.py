@@ -5,6 +5,7 @@ from __future__ import annotations
 from passkit.diagnostics import Diagnostic
 from passkit.dialects.base import language_of
 from passkit.graph.graph import Graph
+from passkit.graph.kernel import own_kernel_of
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.op import (
     FCodeGen,
@@ -21,7 +22,6 @@ from passkit.graph.op import (
     TOpPattern,
     TStateful,
 )
-from passkit.plan.kernel import own_kernel_of
 from passkit.target import Target
 
 KINDS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")

@@ -7,9 +7,9 @@ from typing import Any
 
 from attrs import define, field
 
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Node
-from passkit.plan.group import Decision
 
 
 @define(eq=False)

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
+from passkit.analysis.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.analysis.partial import JOIN, PARTIAL
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
 from passkit.fusion.union import group_in, name_of_kernel, union
@@ -17,10 +19,8 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
-from passkit.plan.group import FUSED, Decision, Group, Kind, fused_node
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Schedule
-from passkit.space.partial import JOIN, PARTIAL
+from passkit.planner.plan import plan_group
+from passkit.schedule.schedule import Schedule
 
 
 @frozen(eq=False)

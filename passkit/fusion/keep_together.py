@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
@@ -14,7 +15,6 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
-from passkit.plan.group import Decision
 
 
 def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: PassContext) -> FusionPlan:

@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from enum import Enum, auto
 from itertools import chain
 
+from passkit.analysis.extract import extract_group
+from passkit.analysis.nests import contract_of
+from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import DomainCluster
 from passkit.fusion.fusible import why_opaque
@@ -14,10 +17,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph, is_literal, live_ins
 from passkit.passes.context import PassContext
-from passkit.plan.closing import extract_group
-from passkit.plan.planner import outline_group
-from passkit.plan.schedule import is_expensive
-from passkit.stitching.cutting import contract_of
+from passkit.planner.plan import outline_group
 from passkit.values.size import numel
 
 

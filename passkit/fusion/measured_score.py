@@ -12,13 +12,13 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Any
 
+from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.score import Compared, Seconds, modelled
-from passkit.plan.costs import model_seconds, product_of
-from passkit.plan.evaluator import Evaluator, Record
-from passkit.plan.group import Group
-from passkit.plan.schedule import Source
-from passkit.plan.typical import typical
+from passkit.library.evaluator import Evaluator, Record
+from passkit.planner.typical_sizes import typical
+from passkit.schedule.cost import model_seconds, product_of
+from passkit.schedule.schedule import Source
 from passkit.target import Target
 
 

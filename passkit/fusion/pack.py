@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, define
 
+from passkit.analysis.group import FUSED, Decision, Kind, fused_node
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
 from passkit.fusion.union import group_in, name_of_kernel, union
@@ -19,9 +20,8 @@ from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
-from passkit.plan.group import FUSED, Decision, Kind, fused_node
-from passkit.plan.planner import outline_group
-from passkit.plan.schedule import Schedule, is_one_tile
+from passkit.planner.plan import outline_group
+from passkit.schedule.schedule import Schedule, is_one_tile
 from passkit.values.size import numel
 
 

@@ -13,24 +13,25 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from passkit.analysis.domain import folding_of
+from passkit.analysis.group import FUSED, Group, Kind, fused_node
+from passkit.analysis.nests import contract_of, cut
+from passkit.analysis.partial import split
+from passkit.analysis.recompute import RECOMPUTE
 from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.quotient import live_ins
-from passkit.lowering.loops import tiles_of
 from passkit.passes.context import PassContext
 from passkit.passes.options import node_name
 from passkit.passes.split_reduce import chunks_of
-from passkit.plan.costs import model_seconds
-from passkit.plan.group import FUSED, Group, Kind, fused_node
-from passkit.plan.phases import parts_by
-from passkit.plan.phasing import is_open, passed_on
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import RECOMPUTE, Schedule, recompute_cost
-from passkit.space.partial import split
-from passkit.space.space import folding_of
-from passkit.stitching.cutting import contract_of, cut
+from passkit.planner.phases import is_open, passed_on
+from passkit.planner.plan import plan_group
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.phases import parts_by
+from passkit.schedule.schedule import Schedule, recompute_cost
+from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel

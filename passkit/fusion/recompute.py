@@ -14,6 +14,11 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.domain import Role, folding_of
+from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.group import Decision
+from passkit.analysis.recompute import is_expensive
+from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.fusion_plan import FusionPlan
@@ -23,12 +28,7 @@ from passkit.fusion.score import Scorer, Seconds
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
-from passkit.plan.group import Decision
-from passkit.plan.schedule import is_expensive
-from passkit.space.layout import Layout, lay_out
-from passkit.space.space import Role, folding_of
-from passkit.splits.split import guessed
-from passkit.stitching.parts import USUAL
+from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.explore import Candidate, Explorer
 from passkit.fusion.selection.problem import Pattern, Problem, Selection
 from passkit.graph.node import Node
-from passkit.plan.group import Decision
 from passkit.values.units import bytes_text, percent_text, seconds_text
 
 MAX_NAMES = 6

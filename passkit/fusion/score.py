@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from passkit.analysis.group import Group
+from passkit.analysis.nests import contract_of
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
-from passkit.plan.costs import kernel_seconds, library_seconds, product_of
-from passkit.plan.group import Group
-from passkit.plan.planner import outline_group
-from passkit.plan.typical import typical
-from passkit.stitching.cutting import contract_of
+from passkit.planner.plan import outline_group
+from passkit.planner.typical_sizes import typical
+from passkit.schedule.cost import kernel_seconds, library_seconds, product_of
 from passkit.target import Target
 
 Seconds = Callable[[Group, Target], float]

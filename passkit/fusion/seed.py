@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from passkit.analysis.domain import Role, folding_of
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import (
     DomainCluster,
@@ -27,8 +29,6 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
-from passkit.plan.group import Decision
-from passkit.space.space import Role, folding_of
 
 
 def greedy(graph: Graph, context: PassContext) -> FusionPlan:

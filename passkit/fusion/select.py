@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
@@ -26,7 +27,6 @@ from passkit.fusion.split import Bodies, may_differ, splits
 from passkit.graph.graph import Graph
 from passkit.graph.node import is_leaf
 from passkit.passes.context import PassContext
-from passkit.plan.group import Decision
 
 
 @frozen(eq=False)

@@ -3,7 +3,7 @@
 Operators are added users first. Each split of the first result determines the part of every operand
 that a block needs; splits that an operator rejects are dropped, and if none is left the operator
 stays outside.
-Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.splits.propagate`.
+Source: FusionStitching (2018), SchdConsistent, on the rules of `passkit.analysis.propagate`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
+from passkit.analysis.propagate import operand_states
+from passkit.analysis.tilemap import Split, SplitState, guessed, join
+from passkit.analysis.tiling_search import by_blocks
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
-from passkit.splits.propagate import operand_states
-from passkit.splits.split import Split, SplitState, guessed, join
-from passkit.splits.split_search import by_blocks
 from passkit.target import Target
 from passkit.values.size import at_least
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.analysis.group import Group, Kind
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
-from passkit.plan.group import Group, Kind
 
 
 def group_in(node: Node) -> Group:

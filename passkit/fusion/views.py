@@ -9,7 +9,7 @@ from attrs import evolve
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.plan.storage import identities
+from passkit.graph.storage import identities
 
 
 def without_views(graph: Graph, fusion_plan: FusionPlan) -> FusionPlan:

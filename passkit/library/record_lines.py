@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from passkit.plan.evaluator import MOST_SAMPLES, Record
-from passkit.plan.schedule import Source
+from passkit.library.evaluator import MOST_SAMPLES, Record
+from passkit.schedule.schedule import Source
 from passkit.values import version as passkit_version
 
 FORMAT = 1

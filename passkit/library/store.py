@@ -22,7 +22,7 @@ from passkit.runtime.native.compiler import find_compiler
 from passkit.values.memo import UncachedArgument
 
 if TYPE_CHECKING:
-    from passkit.plan.evaluator import Evaluator, Record
+    from passkit.library.evaluator import Evaluator, Record
 
 FOLDER = "tuned"
 """The folder of the library inside the cache folder."""
@@ -87,7 +87,7 @@ def _evaluator(
     Device and compiler (None without one) are part of the cache's key and have no other effect; the
     bytes, in ``held``, are not.
     """
-    from passkit.plan.evaluator import Evaluator  # a warm start does not evaluate plans
+    from passkit.library.evaluator import Evaluator  # a warm start does not evaluate plans
 
     return Evaluator(_records(held.value), digest)
 
@@ -146,8 +146,8 @@ def _shrink(path: str) -> None:
     It gets at most half of `MAX_FILE_BYTES`; the oldest records are dropped. Raises: OSError where
     it cannot be read or rewritten.
     """
+    from passkit.library.evaluator import merged
     from passkit.library.record_lines import read_records, record_line
-    from passkit.plan.evaluator import merged
 
     lines = read_private(path).split(b"\n")
     device, compiler = device_key(), _compiler() or ""

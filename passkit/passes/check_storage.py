@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from passkit.errors import PassError
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.plan.storage import Home, Storage, StoragePlan, identities, leaves, sharing
+from passkit.graph.storage import Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import evaluate, numel
 
 ByteRange = tuple[Storage | None, int, int]

@@ -8,6 +8,11 @@ from functools import lru_cache
 
 from attrs import evolve
 
+from passkit.analysis.domain_info import lay_out
+from passkit.analysis.group import Group
+from passkit.analysis.groups import groups_of
+from passkit.analysis.size_arguments import pool_sizes
+from passkit.analysis.slots import aligned
 from passkit.ast.stage import Buffer, KernelAST, Place
 from passkit.checks.hazards import check_hazards
 from passkit.checks.ir_races import check_races
@@ -19,29 +24,25 @@ from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Annotation, Graph
+from passkit.graph.kernel import Kernel, own_kernel_of
 from passkit.graph.node import Node
+from passkit.graph.storage import StoragePlan
 from passkit.ir.loop import KernelIR
 from passkit.ir.pack import PackIR
 from passkit.ir.verify import IRForm, verify
 from passkit.ir.verify_pack import verify_pack
-from passkit.lowering import lower, pool_sizes
-from passkit.lowering.loops import tiles_of
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.options import Dump
 from passkit.passes.plan_memory import storage_plan
-from passkit.plan.group import Group
-from passkit.plan.groups import groups_of
-from passkit.plan.kernel import Kernel, own_kernel_of
-from passkit.plan.planner import check_rules, plan_group
-from passkit.plan.schedule import Schedule
-from passkit.plan.storage import StoragePlan
 from passkit.planner.blocks import with_block
+from passkit.planner.plan import check_rules, plan_group
 from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
-from passkit.sharing.shared import ALIGN, ROOM, SharedPlan, largest, plan_shared
-from passkit.sharing.sharing import aligned
-from passkit.space.layout import lay_out
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.shared_plan import ALIGN, ROOM, SharedPlan, largest, plan_shared
+from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
+from passkit.transforms.lower_group import lower
 from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
 from passkit.transforms.printing import print_kernel

@@ -28,8 +28,8 @@ from passkit.passes.options import (
 )
 from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
+from passkit.schedule.template import Template
 from passkit.target import Target
-from passkit.templating.template import Template
 
 if TYPE_CHECKING:
     from typing import Literal

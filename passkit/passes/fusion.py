@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passkit.analysis.group import FUSED
 from passkit.errors import PassError
 from passkit.fusion.check_plan import fusion_plan_of
 from passkit.fusion.contract import contract
@@ -16,7 +17,6 @@ from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
 from passkit.passes.expand import NONE, composites_left
 from passkit.passes.fusion_hints import check_hint_names
-from passkit.plan.group import FUSED
 
 
 @register_pass(

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypedDict
 from passkit.fusion.strategy import Strategy
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import Pass
+from passkit.schedule.template import Template
 from passkit.target import Target
-from passkit.templating.template import Template
 
 TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]
 FusionName = Literal["none", "nnvm", "xla", "deep", "stitch"]

@@ -13,12 +13,12 @@ from passkit.errors import ParseError, RegistryError, SettingError
 from passkit.fusion.strategy import fusion_name
 from passkit.graph.node import Entry, Node
 from passkit.library.cpu_profile import calibrated
+from passkit.library.evaluator import Evaluator
 from passkit.passes.base import find_pass
 from passkit.passes.pipeline import Pipeline, parse_pipeline
 from passkit.passes.timing import Timing
-from passkit.plan.evaluator import Evaluator
+from passkit.schedule.template import Template, parse_template
 from passkit.target import Target, target_of
-from passkit.templating.template import Template, parse_template
 from passkit.values.arguments import path, sequence, shown
 
 NUMERICS = ("strict", "fast")

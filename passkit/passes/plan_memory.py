@@ -16,9 +16,9 @@ from passkit.errors import PassError, ShapeError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import TLibraryCall
+from passkit.graph.storage import Copy, Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.passes.base import register_pass
 from passkit.passes.functionalize import writes_state
-from passkit.plan.storage import Copy, Home, Storage, StoragePlan, identities, leaves, sharing
 from passkit.values.size import Extent, Size, evaluate, numel
 
 MATCH = 16

@@ -13,10 +13,10 @@ from passkit.dialects.base import dialect_of
 from passkit.dialects.cxx import PRELUDE
 from passkit.errors import KernelRefusedError, PassError
 from passkit.graph.graph import Annotation, Graph
+from passkit.graph.kernel import RTC, Kernel
 from passkit.graph.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.plan.kernel import RTC, Kernel
 from passkit.runtime.native.build import KernelText, build
 from passkit.target import Target
 

@@ -7,21 +7,21 @@ from typing import Any
 
 from attrs import evolve
 
+from passkit.analysis.group import Group
+from passkit.analysis.groups import groups_of
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError, nearest
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext, evaluator_of
-from passkit.plan.group import Group
-from passkit.plan.groups import groups_of
-from passkit.plan.phases import alone, parts_by
-from passkit.plan.phasing import passed_on
-from passkit.plan.planner import check_rules, plan_group
-from passkit.plan.schedule import Schedule, Source, kept_near, with_stream
 from passkit.planner.blocks import with_block
+from passkit.planner.phases import passed_on
+from passkit.planner.plan import check_rules, plan_group
+from passkit.schedule.phases import alone, parts_by
+from passkit.schedule.schedule import Schedule, Source, kept_near, with_stream
+from passkit.schedule.template import Template
 from passkit.target import DEVICES, Target
-from passkit.templating.template import Template
 from passkit.values.size import numel
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passkit.graph.graph import Annotation, Graph
 from passkit.passes.base import register_pass
-from passkit.sharing.shared import plan_shared
+from passkit.schedule.shared_plan import plan_shared
 
 
 @register_pass(

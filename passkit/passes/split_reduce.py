@@ -12,6 +12,7 @@ from math import prod
 
 from attrs import evolve
 
+from passkit.analysis.partial import JOIN, PARTIAL, split
 from passkit.ast import Chunks, Contract, Reduce
 from passkit.graph.attribute_calls import contraction_of, reduce_of
 from passkit.graph.graph import Graph
@@ -19,7 +20,6 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.op import FReduce
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.space.partial import JOIN, PARTIAL, split
 from passkit.target.heuristics import TilingHeuristics
 from passkit.values.size import Extent, Shape, Size, numel, substitute
 

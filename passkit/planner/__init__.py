@@ -1,1 +1,1 @@
-"""Planners: the rules by which a target's schedules are found."""
+"""Planners: the rules and searches by which the schedule of a group is found."""

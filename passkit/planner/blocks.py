@@ -14,16 +14,16 @@ from itertools import islice
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
-from passkit.plan.group import Group
-from passkit.plan.schedule import Schedule, Source
+from passkit.planner.multi_nest import first, ways_to_stitch
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import VECTOR, is_along_steps, vector_of, with_arrays
 from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
 from passkit.schedule.limits import resident_blocks
-from passkit.stitching.plan import first, ways_to_stitch
+from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 

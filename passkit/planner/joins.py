@@ -10,21 +10,21 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
+from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.group import Group
+from passkit.analysis.partial import JOIN, PARTIAL
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.ir.loop import WARP, Bind
-from passkit.plan.group import Group
-from passkit.plan.phases import phase_group, phases_of
-from passkit.plan.schedule import Schedule
-from passkit.plan.scheduling import phased_schedule
 from passkit.planner.gpu import in_registers
 from passkit.planner.nests import loop_nest
 from passkit.schedule.actions import Action, LaunchBlocks
 from passkit.schedule.apply import apply, distribution
+from passkit.schedule.build import phased_schedule
 from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart, NestSchedule
-from passkit.space.layout import Layout, lay_out
-from passkit.space.partial import JOIN, PARTIAL
+from passkit.schedule.phases import phase_group, phases_of
+from passkit.schedule.schedule import Schedule
 from passkit.target import Target
 from passkit.values.size import at_least, numel
 

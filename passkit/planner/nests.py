@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
-from passkit.plan.group import Group
-from passkit.plan.schedule import Schedule
 from passkit.planner.gpu import RULES
 from passkit.planner.transposes import transpose
 from passkit.schedule.apply import apply
@@ -20,8 +20,8 @@ from passkit.schedule.rules import (
     register_built_in_rules,
     schedule_rules,
 )
+from passkit.schedule.schedule import Schedule
 from passkit.schedule.traffic import traffic_of
-from passkit.space.layout import Layout, lay_out
 from passkit.target import Target
 
 register_built_in_rules("cuda", (("transpose", transpose), *RULES))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
-from passkit.plan.group import Group
-from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
 from passkit.schedule.compose import compose
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
+from passkit.schedule.schedule import Schedule
 from passkit.target import Target
 
 

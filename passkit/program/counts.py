@@ -8,7 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from passkit.graph.graph import Graph
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.program import LibraryCall, ProgramStep, PythonCall, PythonCallKind
 from passkit.values.size import Size, known_or_zero, numel, symbols_of
 

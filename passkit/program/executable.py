@@ -32,8 +32,8 @@ from passkit.values.warning import warn_user
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from passkit.graph.kernel import Kernel
     from passkit.passes.context import PassContext
-    from passkit.plan.kernel import Kernel
     from passkit.program.planner import Planner
     from passkit.runtime.profile import ExecutionProfile
     from passkit.runtime.program import ProgramStep, RuntimeProgram

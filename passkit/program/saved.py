@@ -11,10 +11,10 @@ from typing import Any
 from passkit.ast.folds import Convolution
 from passkit.dialects.base import dialect_of
 from passkit.errors import ModelError
+from passkit.library.evaluator import Evaluator
 from passkit.library.record_lines import read_records, record_line
 from passkit.passes.fusion_hints import hint_options
 from passkit.passes.rtcgen import FLAGS, kernel_text
-from passkit.plan.evaluator import Evaluator
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.native import convolution_unit

@@ -7,10 +7,10 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
-from passkit.plan.group import Decision
 from passkit.values.json_values import json_value
 from passkit.values.lazy import Lazy
 from passkit.values.units import table

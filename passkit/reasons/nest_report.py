@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import LaunchShape
-from passkit.plan.group import Group
-from passkit.plan.phases import alone
-from passkit.plan.schedule import Schedule
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.block import BlockSchedule
@@ -21,8 +19,10 @@ from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
+from passkit.schedule.phases import alone
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.template_loops import operator_names
 from passkit.schedule.text import pack_text, schedule_text
-from passkit.space.nest import operator_names
 from passkit.target import Target
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text

@@ -7,16 +7,16 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.analysis.group import Group
 from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
-from passkit.lowering.loops import tiles_of
-from passkit.plan.costs import model_seconds
-from passkit.plan.group import Group
-from passkit.plan.schedule import Schedule, Source, least_bytes
-from passkit.plan.variants import Variant, variants
+from passkit.library.candidates import Variant, variants
 from passkit.reasons.nest_report import NestReport, nest_report
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.schedule import Schedule, Source, least_bytes
+from passkit.schedule.template_of import template_of
+from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
-from passkit.templating.naming import template_of
 from passkit.values.lazy import Lazy
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text, seconds_text

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import field, frozen
 
+from passkit.analysis.group import FUSED, Group
+from passkit.analysis.single import single
 from passkit.errors import PasskitError, SettingError
 from passkit.fusion.flatten import flatten
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Node, var
 from passkit.passes.context import PassContext
-from passkit.plan.group import FUSED, Group
-from passkit.plan.single import single
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.feeds import bind_sizes
@@ -31,7 +31,7 @@ from passkit.values.size import evaluate
 from passkit.values.tolerance import compare
 
 if TYPE_CHECKING:
-    from passkit.plan.kernel import Kernel
+    from passkit.graph.kernel import Kernel
 
 UNLIMITED_FUEL = 1 << 30
 """More fuel than any graph has decisions."""

@@ -18,7 +18,7 @@ from passkit.viz.plan import plan
 
 if TYPE_CHECKING:
     from passkit.graph.graph import Graph
-    from passkit.plan.kernel import Kernel
+    from passkit.graph.kernel import Kernel
     from passkit.program.executable import Executable
     from passkit.reasons.explanation import Explanation
     from passkit.reasons.ranking import Ranking

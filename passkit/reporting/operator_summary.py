@@ -23,9 +23,9 @@ from passkit.graph.describe import (
     input_names,
 )
 from passkit.graph.graph import Annotation, Graph
+from passkit.graph.kernel import RTC
 from passkit.graph.node import Entry
 from passkit.graph.op import FGradient, Op
-from passkit.plan.kernel import RTC
 from passkit.program.planning import planned
 from passkit.runtime.assemble import ProgramInput, assemble
 from passkit.runtime.program import LaunchStep, LibraryCall, PythonCall

@@ -11,14 +11,14 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.analysis.group import FUSED
+from passkit.analysis.nests import contract_of
 from passkit.fusion.contract import group_of
 from passkit.fusion.score import modelled
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.plan.group import FUSED
-from passkit.plan.storage import identities
+from passkit.graph.storage import identities
 from passkit.program.planning import planned
-from passkit.stitching.cutting import contract_of
 from passkit.target import Target
 from passkit.values.size import symbols_of
 from passkit.values.units import bytes_text, percent_text, seconds_text, table

@@ -14,10 +14,10 @@ from passkit.viz.labels import call_text, size_text, type_text
 from passkit.viz.plan_view import PlanView
 
 if TYPE_CHECKING:
+    from passkit.analysis.group import Decision
     from passkit.graph.graph import Graph
+    from passkit.graph.kernel import Kernel
     from passkit.graph.node import Entry, Node
-    from passkit.plan.group import Decision
-    from passkit.plan.kernel import Kernel
     from passkit.program.executable import Executable
     from passkit.runtime.profile import ExecutionProfile
     from passkit.runtime.program import ProgramStep

@@ -15,7 +15,7 @@ from passkit.graph import attribute_calls
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Entry, Node
 from passkit.graph.op import FHostCall, THostLibrary, TLibraryCall
-from passkit.plan.storage import Home, Storage, StoragePlan
+from passkit.graph.storage import Home, Storage, StoragePlan
 from passkit.runtime.epilogue import row_epilogue
 from passkit.runtime.interpret import compute
 from passkit.runtime.native import convolution_unit

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from passkit.ast import Binary, Const, Expr, Select, Var, where
 from passkit.ast.stage import Let, Level, Loop, Part, Stage, Store
 from passkit.ast.walk import children, loads, variables
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.native.convolution_unit import MAX_EPILOGUE_ARRAYS, MAX_EPILOGUE_SIZES
 from passkit.runtime.program import ArrayRef, LaunchStep
 from passkit.values.size import Extent, numel

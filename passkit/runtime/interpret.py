@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from passkit.analysis.accesses import element
+from passkit.analysis.group import FUSED
 from passkit.ast import Contract, Expr, Load, Var, size_of
 from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph import attribute_calls
@@ -32,12 +34,10 @@ from passkit.graph.op import (
     FScan,
     TStateful,
 )
-from passkit.plan.group import FUSED
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds, signature
 from passkit.runtime.reductions import evaluate_reduce, evaluate_scan
 from passkit.runtime.state import check_names
-from passkit.space.reads import element
 from passkit.values import arguments
 from passkit.values.dtype import dtype_of, int64
 from passkit.values.size import Shape, Size, has_size, has_symbols, numel, substitute, symbols_of

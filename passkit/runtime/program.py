@@ -14,8 +14,8 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.ast.folds import Convolution
+from passkit.graph.kernel import Kernel
 from passkit.graph.node import Node
-from passkit.plan.kernel import Kernel
 from passkit.runtime.table import ProgramTable
 from passkit.runtime.table_binder import RowChain, TableEntry
 from passkit.target import Target

@@ -1,1 +1,1 @@
-"""Schedules of loop nests: how the steps of their axes are distributed over threads and vectors."""
+"""Schedules: tiles, stages and axis maps of loop nests, templates, scratch memory and cost."""

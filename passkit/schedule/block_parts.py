@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Group
+from passkit.analysis.params import params_of
+from passkit.analysis.regions import Region
 from passkit.ast import Binary, Expr, Load, Select, SizeOf, Var
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import (
@@ -29,13 +32,10 @@ from passkit.ast.tidy import expressions, map_statement, replace_children
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import loads_in, substitute
-from passkit.lowering.params import params_of
-from passkit.lowering.stitched import stitched_parts
-from passkit.plan.group import Group
-from passkit.plan.schedule import Kept, Schedule
-from passkit.sharing.shared import plan_shared
-from passkit.space.tiling import Composition
-from passkit.stitching.regions import Region
+from passkit.schedule.schedule import Kept, Schedule
+from passkit.schedule.shared_plan import plan_shared
+from passkit.schedule.tiling import Composition
+from passkit.transforms.build_nests import stitched_parts
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 

@@ -12,16 +12,16 @@ from math import gcd, prod
 
 from attrs import frozen
 
+from passkit.analysis.domain import Axis
+from passkit.analysis.domain_info import Layout
+from passkit.analysis.register_pressure import registers_of
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
-from passkit.plan.registers import registers_of
-from passkit.plan.schedule import StagePlan
 from passkit.schedule.nest import AxisGroup, NestSchedule
+from passkit.schedule.schedule import StagePlan
+from passkit.schedule.template_loops import operator_names
 from passkit.schedule.traffic import NestTraffic
-from passkit.space.layout import Layout
-from passkit.space.nest import operator_names
-from passkit.space.space import Axis
 from passkit.target.heuristics import NestHeuristics
 from passkit.values.size import Extent
 

@@ -34,11 +34,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from passkit.ir.loop import Bind, LaunchShape
-from passkit.plan.schedule import StagePlan
 from passkit.schedule.legality import axis_name
 from passkit.schedule.loop_nest import NEST, LoopNest, groups_of
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
+from passkit.schedule.schedule import StagePlan
 from passkit.target import Target
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from attrs import frozen
 
+from passkit.analysis.domain import Space
+from passkit.analysis.domain_info import Layout
 from passkit.ast.expr import Var
 from passkit.ast.index import Sum
 from passkit.graph.node import known_shape
-from passkit.plan.schedule import Schedule
-from passkit.space.layout import Layout
-from passkit.space.space import Space
+from passkit.schedule.schedule import Schedule
 from passkit.values.size import Extent, at_least, numel
 
 

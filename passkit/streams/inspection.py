@@ -30,7 +30,7 @@ from passkit.values.lazy import Lazy
 if TYPE_CHECKING:
     from types import FrameType
 
-    from passkit.plan.kernel import Kernel
+    from passkit.graph.kernel import Kernel
     from passkit.program.executable import Executable
     from passkit.reasons.explanation import Explanation
     from passkit.streams import plan_details, run_tables

@@ -1,1 +1,1 @@
-"""Passes over loop IR, from a schedule to the statements that are printed."""
+"""Lowering: from a group and its schedule to loop IR, and the passes over it."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
+from passkit.analysis.domain import Axis, Space
 from passkit.ast import Binary, Expr, Load, SizeOf, Var
 from passkit.ast.index import Extents, Sum, normal
 from passkit.ast.stage import Fold, KernelAST, Let, Place, Prefetch, Stage, Store
@@ -29,7 +30,6 @@ from passkit.ir.loop import (
 )
 from passkit.ir.rewrite import loads_in, substitute
 from passkit.schedule.nest import AxisGroup, NestSchedule
-from passkit.space.space import Axis, Space
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Size, numel
 

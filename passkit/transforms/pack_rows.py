@@ -16,7 +16,7 @@ from passkit.ast import Binary, Const, Expr, Load, Var, const
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import variables
 from passkit.ir.strides import Stride, stride_of
-from passkit.space.tiling import in_bundles, in_pairs
+from passkit.schedule.tiling import in_bundles, in_pairs
 from passkit.transforms.vector_shape import computed_parts, vector_variables
 from passkit.values import dtype as dt
 from passkit.values.size import Extent

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 from attrs import field, frozen
 
+from passkit.analysis.components import GroupPart
+from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.group import Group
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.ir.pack import PackedNest, PackIR, PackPart, without_extents
-from passkit.plan.group import Group
-from passkit.plan.packing import GroupPart
-from passkit.plan.schedule import Schedule
 from passkit.schedule.nest import NestSchedule
-from passkit.space.layout import Layout, lay_out
+from passkit.schedule.schedule import Schedule
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_nest
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.group import Group
+from passkit.analysis.params import params_of
 from passkit.ast import Var
 from passkit.ast.stage import KernelAST, Level, Loop, Phase, Place, Stage
 from passkit.ast.stage import Part as StagePart
@@ -13,23 +16,20 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
-from passkit.lowering.lower import lower_plain
-from passkit.lowering.narrow import without_narrow
-from passkit.lowering.params import params_of
-from passkit.lowering.phased import names_in_whole
-from passkit.plan.group import Group
-from passkit.plan.phases import alone, parts_by
-from passkit.plan.schedule import Kept, Schedule
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
 from passkit.schedule.nest import NestSchedule
-from passkit.sharing.shared import plan_shared
-from passkit.space.layout import Layout, lay_out
+from passkit.schedule.phases import alone, parts_by
+from passkit.schedule.schedule import Kept, Schedule
+from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
+from passkit.transforms.build_phases import names_in_whole
+from passkit.transforms.build_stages import lower_plain
 from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.joins import JoinPhase, joined_kernel
+from passkit.transforms.legalize_floats import without_narrow
 from passkit.transforms.lost_nans import with_lost_nans
 from passkit.transforms.lower_reductions import lower_reductions
 from passkit.transforms.place_barriers import place_barriers

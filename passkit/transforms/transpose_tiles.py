@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.transposed_accesses import BLOCK, POINTS, WIDTHS
 from passkit.ast import Const, Expr, Load, Select, Var, const
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Loop, Stage, Statement, Store
@@ -23,7 +24,6 @@ from passkit.ast.walk import variables
 from passkit.ir.rewrite import substitute
 from passkit.ir.strides import Stride, moves_with, stride_of
 from passkit.ir.vector import MAX_COLUMNS, high, low
-from passkit.space.turning import BLOCK, POINTS, WIDTHS
 from passkit.transforms.interchange import StrideOf
 from passkit.transforms.row_loads import certain_loads
 from passkit.values import dtype as dt

@@ -7,19 +7,19 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from passkit.analysis.group import Group, fused_node
+from passkit.analysis.single import single
 from passkit.fusion.alternatives import Rival
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
-from passkit.plan.costs import model_seconds
-from passkit.plan.evaluator import APART, Evaluator, Record, Sizes
-from passkit.plan.group import Group, fused_node
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Schedule, Source
-from passkit.plan.single import single
-from passkit.plan.variants import Variant, variants
+from passkit.library.candidates import Variant, variants
+from passkit.library.evaluator import APART, Evaluator, Record, Sizes
+from passkit.planner.plan import plan_group
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.schedule import Schedule, Source
+from passkit.schedule.template_of import template_of
 from passkit.serial.json import to_json
 from passkit.target import Target
-from passkit.templating.naming import template_of
 from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.values.size import evaluate, numel
 

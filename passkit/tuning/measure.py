@@ -19,13 +19,13 @@ import numpy as np
 from attrs import frozen
 
 import passkit.ops  # noqa: F401  (graphs name operators)
+from passkit.analysis.group import FUSED
+from passkit.analysis.single import as_plan
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
+from passkit.library.evaluator import APART
 from passkit.passes.context import PassContext
 from passkit.passes.rtcgen import build_kernels
-from passkit.plan.evaluator import APART
-from passkit.plan.group import FUSED
-from passkit.plan.single import as_plan
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.program.planning import planned

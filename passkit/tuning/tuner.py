@@ -21,18 +21,18 @@ from passkit.fusion.alternatives import rivals
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
+from passkit.library.evaluator import APART, Evaluator, Record, Sizes, ranked
 from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
 from passkit.passes.fusion_hints import nested_hint_options
 from passkit.passes.option_types import CompileOptions
-from passkit.plan.evaluator import APART, Evaluator, Record, Sizes, ranked
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Schedule, Source
+from passkit.planner.plan import plan_group
 from passkit.program.planning import planned, run_until_fusion
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.native.compiler import INSTALL_HINT, find_compiler
-from passkit.templating.naming import template_of
+from passkit.schedule.schedule import Schedule, Source
+from passkit.schedule.template_of import template_of
 from passkit.tuning.executors import MeasuringPool
 from passkit.tuning.jobs import Job, jobs, rival_job, sizes_of
 from passkit.tuning.measure import MeasureAnswer, RunClock

@@ -7,26 +7,26 @@ from functools import cached_property
 
 from attrs import evolve, frozen
 
+from passkit.analysis.components import GroupPart
+from passkit.analysis.extract import kind_of
+from passkit.analysis.group import Group
+from passkit.analysis.regions import Region
 from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.ir.loop import LaunchShape
-from passkit.lowering.loops import tiles_of
-from passkit.plan.closing import kind_of
-from passkit.plan.group import Group
-from passkit.plan.packing import GroupPart
-from passkit.plan.phases import alone, parts_by
-from passkit.plan.schedule import Kept, PartPlan, Schedule, Stitching
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
+from passkit.schedule.nest_info import LaidPart, lay_part
+from passkit.schedule.phases import alone, parts_by
+from passkit.schedule.schedule import Kept, PartPlan, Schedule, Stitching
+from passkit.schedule.scratch import Holds
+from passkit.schedule.shared_plan import SharedPlan
 from passkit.schedule.text import tile_lines
-from passkit.sharing.scratch import Holds
-from passkit.sharing.shared import SharedPlan
-from passkit.stitching.parts import LaidPart, lay_part
-from passkit.stitching.regions import Region
+from passkit.schedule.tile_loops import tiles_of
 from passkit.values.size import Extent
 from passkit.viz.labels import as_is, counted, extent_text, size_text, type_text
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve
 
+from passkit.analysis.group import Group
 from passkit.graph.graph import graph_of_argument
-from passkit.plan.group import Group
 from passkit.values import arguments
 from passkit.values.units import percent_text
 from passkit.viz.collapsed import draw_collapsed, repeated_sequences

@@ -16,12 +16,12 @@ from passkit.viz.labels import distinct, extent_of, last_part, short_name, type_
 from passkit.viz.styles import heat
 
 if TYPE_CHECKING:
+    from passkit.analysis.group import Group
     from passkit.graph.graph import Graph
     from passkit.graph.node import Entry, Node
-    from passkit.plan.group import Group
-    from passkit.plan.schedule import Schedule
     from passkit.runtime.profile import ExecutionProfile
-    from passkit.sharing.shared import SharedPlan
+    from passkit.schedule.schedule import Schedule
+    from passkit.schedule.shared_plan import SharedPlan
     from passkit.values.size import Extent
 
 

@@ -10,9 +10,9 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.errors import CodeGenError
+from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
-from passkit.plan.kernel import Kernel
-from passkit.plan.schedule import Schedule
+from passkit.schedule.schedule import Schedule
 from passkit.transforms.pipeline import lower_block
 from tests.emulator import EmulatedDevice, LaunchOptions
 from tests.emulator.programs import emulated

@@ -11,7 +11,7 @@ from attrs import evolve
 
 from passkit.ast.stage import Buffer, Place
 from passkit.dialects import CUDA
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.transforms import access_agreement, final_form
 from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt

@@ -10,14 +10,14 @@ import numpy as np
 from attrs import frozen
 
 import passkit as pk
-from passkit.plan.kernel import Kernel
-from passkit.space.tiling import Composition
+from passkit.graph.kernel import Kernel
+from passkit.schedule.tiling import Composition
 from tests import opencl
 from tests.dialects import test_cuda, test_opencl
 from tests.fusion.test_pack import adam, random_packs
 from tests.planned import plan
+from tests.planner.test_multi_nest import PROGRAMS, feeds_of, together
 from tests.random_stitches import random_stitch
-from tests.stitching.test_stitched import PROGRAMS, feeds_of, together
 
 EXTENT = 33
 SEEDS = range(30)

@@ -17,8 +17,8 @@ from passkit.ast import Binary, Expr
 from passkit.ast.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
 from passkit.dialects import CXX, Dialect, dialect_of, register_dialect
 from passkit.errors import CodeGenError, RegistryError
+from passkit.graph.kernel import Kernel
 from passkit.passes.rtcgen import FLAGS, sections_of
-from passkit.plan.kernel import Kernel
 from passkit.runtime.evaluate import evaluate
 from passkit.runtime.native.build import KernelText, build
 from passkit.target import Target, target_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passkit as pk
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.program.planning import planned
 from passkit.runtime.cuda.launch_config import launch_config, values_of
 from passkit.transforms.row_threads import has_rows, row_lanes, rows_at_once

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.cuda.launch_config import launch_config, size_arguments
 from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine

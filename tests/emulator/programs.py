@@ -10,9 +10,9 @@ import pytest
 from attrs import evolve, frozen
 
 from passkit.graph.graph import Annotation, Graph
+from passkit.graph.kernel import RTC, Kernel
 from passkit.passes import base
 from passkit.passes.context import PassContext
-from passkit.plan.kernel import RTC, Kernel
 from passkit.target import Target
 from tests.emulator.device import EmulatedDevice
 

@@ -18,10 +18,10 @@ from tests.emulator.graph_checks import case_of, compiled, failure_of
 from tests.emulator.mutants import mutants
 from tests.fusion.test_pack import adam
 from tests.planned import plan, target
+from tests.planner.test_multi_nest import PROGRAMS, together
 from tests.random_phases import UNKNOWN, random_phases
 from tests.random_stitches import random_stitch
 from tests.stitched import STITCHED
-from tests.stitching.test_stitched import PROGRAMS, together
 from tests.test_random_phases import SMALL
 
 EXTENTS = (1, 17, 131)

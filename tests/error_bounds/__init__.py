@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from passkit.analysis.accesses import Reader, element
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
 from passkit.graph.graph import Graph
 from passkit.graph.narrow import expand_node
@@ -19,7 +20,6 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.op import FCodeGen, FCompute, FContract, FElement, FExpand, FReduce
 from passkit.ops.linalg import sum_of_matmuls
 from passkit.runtime.interpret import array_shape, compute, concrete
-from passkit.space.reads import Reader, element
 from passkit.values.dtype import dtype_of, int64
 from tests.error_bounds.expressions import expression
 from tests.error_bounds.folds import contracted, is_known_fold, is_matrix_product, reduced

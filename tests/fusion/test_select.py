@@ -10,6 +10,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.analysis.group import Group
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.contract import contract
 from passkit.fusion.explore import Explorer
@@ -20,17 +21,16 @@ from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.greedy import beam
 from passkit.fusion.selection.greedy import greedy as by_gain
 from passkit.fusion.selection.problem import problem_of
+from passkit.library.evaluator import Evaluator, Record
 from passkit.passes.context import PassContext
-from passkit.plan.costs import model_seconds
-from passkit.plan.evaluator import Evaluator, Record
-from passkit.plan.group import Group
-from passkit.plan.planner import plan_group
-from passkit.plan.schedule import Source
-from passkit.plan.typical import typical
+from passkit.planner.plan import plan_group
+from passkit.planner.typical_sizes import typical
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.reporting.statistics import statistics
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.schedule import Source
+from passkit.schedule.template_of import template_of
 from passkit.target import Target, cpu, target_of
-from passkit.templating.naming import template_of
 from passkit.values.units import bytes_text, seconds_text
 from tests.fusion.test_selection import best
 from tests.planned import agrees, feeds_of

@@ -327,7 +327,7 @@ CASES = {
     "FKernel gives text": case(
         {**CODE, "FKernel": lambda node, dialect: "void KERNEL() {}"},
         compile_it,
-        "must give an OwnKernel (passkit.plan.kernel) or None, got 'void KERNEL() {}'",
+        "must give an OwnKernel (passkit.graph.kernel) or None, got 'void KERNEL() {}'",
     ),
     "FSchedule gives one": case(
         {**CODE, "FSchedule": lambda node, split, shapes: split},

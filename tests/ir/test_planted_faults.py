@@ -16,10 +16,10 @@ from passkit.checks.ir_races import check_races
 from passkit.dialects import dialect_of
 from passkit.dialects.c_printer import print_ir
 from passkit.errors import CodeGenError
+from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
 from passkit.ir.text import parse_kernel_ir
 from passkit.ir.verify import IRForm, verify
-from passkit.plan.kernel import Kernel
 from passkit.values.size import evaluate
 from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions
 from tests.kernel_interpreter import KernelFault, run_kernel

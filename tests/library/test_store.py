@@ -13,9 +13,9 @@ import pytest
 from passkit.errors import CacheError
 from passkit.library import record_lines, store
 from passkit.library.device import device_key
-from passkit.plan.evaluator import MOST_SAMPLES, Record
-from passkit.plan.schedule import Source
+from passkit.library.evaluator import MOST_SAMPLES, Record
 from passkit.runtime.native.compiler import find_compiler
+from passkit.schedule.schedule import Source
 from tests.raised import ROOT
 
 KEY = "0123456789abcdef" * 4
@@ -98,8 +98,10 @@ def test_without_a_compiler_records_of_any_are_read(
 def test_two_writers_lose_nothing(fresh_cache: Path) -> None:
     """Two processes write at once, and a damaged line of one loses no record."""
     text = (
-        "import sys\nfrom passkit.plan.evaluator import Record\nfrom passkit.library import store\n"
-        "from passkit.plan.schedule import Source\n"
+        "import sys\n"
+        "from passkit.library.evaluator import Record\n"
+        "from passkit.library import store\n"
+        "from passkit.schedule.schedule import Source\n"
         "for k in range(80):\n"
         "    store.add([Record(sys.argv[1] * 64, str(k), (), Source.MEASURED, (1.0,))])\n"
         "    if k == 30:\n"

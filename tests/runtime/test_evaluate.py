@@ -10,9 +10,9 @@ import pytest
 
 import passkit as pk
 from passkit import ast
+from passkit.analysis.group import Kind, fused_node
 from passkit.ast import Expr, Load, Var
 from passkit.errors import CodeGenError
-from passkit.plan.group import Kind, fused_node
 from passkit.runtime.evaluate import cast_array, evaluate
 from passkit.runtime.interpret import derive
 from passkit.values import dtype as dt

@@ -9,11 +9,11 @@ from typing import Any
 from attrs import evolve
 
 import passkit as pk
+from passkit.analysis.domain_info import Layout, lay_out
 from passkit.planner.nests import loop_nest
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.rules import remove_schedule_rule
-from passkit.space.layout import Layout, lay_out
 from tests.planned import plan
 
 CUDA = pk.PassContext(target="cuda").target

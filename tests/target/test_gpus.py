@@ -6,12 +6,12 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.analysis.group import Group, Kind
+from passkit.analysis.register_pressure import BASE, registers_of
 from passkit.fusion.score import modelled
-from passkit.plan.costs import model_seconds
-from passkit.plan.group import Group, Kind
-from passkit.plan.planner import plan_group
-from passkit.plan.registers import BASE, registers_of
-from passkit.plan.schedule import Schedule
+from passkit.planner.plan import plan_group
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.schedule import Schedule
 from passkit.target import KIB, MIB, Target, target_of
 from passkit.target.gpus import SHIPPED, gpu_of
 from passkit.target.limits import GpuLimits

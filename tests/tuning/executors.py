@@ -7,8 +7,8 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 import passkit as pk
-from passkit.plan.evaluator import APART
-from passkit.plan.group import FUSED
+from passkit.analysis.group import FUSED
+from passkit.library.evaluator import APART
 from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.tuning.workers import DeadError, HungError, Workers
 

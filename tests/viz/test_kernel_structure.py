@@ -21,8 +21,8 @@ from passkit.viz.plan_view import PlanView
 from passkit.viz.scene import Scene
 from tests.fusion.test_pack import adam
 from tests.packs import GRAPHS
+from tests.planner.test_multi_nest import PROGRAMS, attention, figure1, softmax_of, together
 from tests.random_stitches import random_stitch
-from tests.stitching.test_stitched import PROGRAMS, attention, figure1, softmax_of, together
 
 JOINED = "x: f32[9000, 40]; return reduce_sum(x, axis=0)"
 SMALL = Target("cpu", "cxx", lanes=16, scratch=32768)

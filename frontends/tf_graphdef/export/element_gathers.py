@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from passkit.analysis.accesses import Reader, element
 from passkit.ast import Expr, Load, Select, Var, size_of
 from passkit.ast.index import simplify
 from passkit.ast.walk import children, walk
@@ -15,7 +16,6 @@ from passkit.frontends.tf_graphdef.export.expressions import (
 from passkit.frontends.tf_graphdef.export.graphdef_writer import INT32, INT64, NodeOutput
 from passkit.frontends.tf_graphdef.export.registry import ExportCall
 from passkit.graph.node import Entry, known_shape
-from passkit.space.reads import Reader, element
 from passkit.values.dtype import int64
 from passkit.values.size import Extent, numel
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping, Sequence
 
+from passkit.analysis.nests import contract_of
+from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
@@ -29,8 +31,6 @@ from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FScan, OpPattern
 from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
-from passkit.splits.split import guessed
-from passkit.stitching.cutting import contract_of
 from passkit.values.size import numel
 
 

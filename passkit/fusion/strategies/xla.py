@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from passkit.analysis.accesses import written_out
+from passkit.analysis.domain import Role, folding_of
+from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import DomainCluster, check_crossing_reads
 from passkit.fusion.fusible import why_opaque
@@ -21,9 +24,6 @@ from passkit.fusion.strategy import register_fusion
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
-from passkit.plan.schedule import is_expensive
-from passkit.space.reads import written_out
-from passkit.space.space import Role, folding_of
 from passkit.values.size import numel
 
 

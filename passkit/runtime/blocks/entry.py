@@ -9,7 +9,7 @@ from attrs import frozen
 
 from passkit.ast.stage import KernelAST
 from passkit.errors import BlocksError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.blocks.kernels import run_blocks
 from passkit.runtime.blocks.memory import WORKAROUND
 from passkit.values.size import evaluate, known_or_zero

@@ -18,7 +18,7 @@ from attrs import field, frozen
 
 from passkit.dialects.cuda import CUDA
 from passkit.errors import DeviceError, MissingDependencyError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import DriverError, DriverFailure, FunctionAttributes
 from passkit.runtime.device.kernel_builder import (

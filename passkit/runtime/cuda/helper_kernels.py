@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from passkit.ast.stage import KernelAST
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.cuda.compiler import CudaKernel, build
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import LaunchParams

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from attrs import evolve
 
 from passkit.errors import DeviceError
+from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
-from passkit.plan.kernel import Kernel
 from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.device import shipped_profile
 from passkit.runtime.cuda.driver import (

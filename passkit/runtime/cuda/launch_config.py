@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from passkit.analysis.slots import aligned
 from passkit.ast.stage import KernelAST, Place
-from passkit.plan.kernel import Kernel
-from passkit.sharing.shared import ALIGN
-from passkit.sharing.sharing import aligned
+from passkit.graph.kernel import Kernel
+from passkit.schedule.shared_plan import ALIGN
 from passkit.target import KIB
 from passkit.transforms.row_threads import WARP, has_rows, row_lanes, rows_at_once
 from passkit.values.size import evaluate, known_or_zero

@@ -16,7 +16,7 @@ from typing import Any
 
 from attrs import evolve
 
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.cuda.arrays import DeviceArray, find_array, new_array
 from passkit.runtime.cuda.compiler import CudaKernel, build
 from passkit.runtime.cuda.convolution import ConvolutionStep, FilterGradientStep

@@ -14,7 +14,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from passkit.errors import DeviceError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory, MemoryCell, cell_of
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.host_library import host_routine

@@ -16,7 +16,7 @@ from threading import RLock
 from typing import Any
 
 from passkit.errors import CacheError, CompilerError, KernelRefusedError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.native.build import stats
 from passkit.runtime.native.cache import open_cache, warn_unwritable
 from passkit.runtime.native.compilation import excerpt

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.call_memory import ArrayKey
 from passkit.runtime.device.external_arrays import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.device.bound_program import BoundProgram
 from passkit.runtime.device.external_arrays import ArrayAllocator, ArrayFinder
 from passkit.runtime.program import RuntimeProgram

@@ -9,7 +9,7 @@ from attrs import fields, has
 
 from passkit.ast import Binary, Call, Expr
 from passkit.ast.walk import walk
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.opencl.device import OpenClLimits
 from passkit.values.dtype import float32
 

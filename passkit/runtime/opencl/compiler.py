@@ -17,7 +17,7 @@ from attrs import field, frozen
 from passkit.dialects.needed import needed
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.device.kernel_builder import (
     ImageCache,
     KernelBuilder,

@@ -26,7 +26,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.ast.walk import walk
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.opencl.compiler import program_text
 from passkit.runtime.opencl.matrix_vector import ROW_PRODUCT, TYPES
 from passkit.values.dtype import DType, float64

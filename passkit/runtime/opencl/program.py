@@ -11,7 +11,7 @@ import numpy as np
 
 from passkit.ast.stage import KernelAST
 from passkit.errors import DeviceError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.device.bound_program import (
     BoundProgram,
     ProgramData,

@@ -32,7 +32,7 @@ from passkit.ast.stage import (
     Store,
 )
 from passkit.errors import BlocksError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.runtime.blocks import run_blocks
 from passkit.runtime.blocks.entry import BlocksEntry
 from passkit.values import dtype as dt

@@ -16,7 +16,7 @@ import passkit as pk
 from passkit.dialects.needed import needed as called
 from passkit.dialects.opencl import OPENCL
 from passkit.errors import DeviceError, KernelRefusedError, MissingDependencyError
-from passkit.plan.kernel import Kernel
+from passkit.graph.kernel import Kernel
 from passkit.program.planning import planned
 from passkit.runtime.device import kernel_builder
 from passkit.runtime.native.build import stats

@@ -20,7 +20,7 @@ from tests.opencl import (
     step_kinds,
     target_with_block,
 )
-from tests.stitching.test_stitched import PROGRAMS, feeds_of, together
+from tests.planner.test_multi_nest import PROGRAMS, feeds_of, together
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -1,0 +1,1 @@
+"""Analyses of a group: iteration domains, accesses, tile maps, loop nests and live ranges."""

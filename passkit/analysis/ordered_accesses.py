@@ -1,0 +1,54 @@
+"""Orderly reads: operators that read their inputs in the order in which they write.
+
+The cost model knows little of the seconds of other reads in a part of a larger kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passkit.analysis.accesses import reads_of
+from passkit.ast import Read, Var
+from passkit.ast.index import Known, ravel
+from passkit.ast.walk import walk
+from passkit.graph.node import Node, known_shape
+from passkit.target import Target
+from passkit.values import dtype as dt
+
+
+def are_orderly(nodes: Iterable[Node], target: Target) -> bool:
+    """Return whether operators read in the order in which they write.
+
+    None transposes values, gathers them, or steps over some. The order of rows does not matter if
+    these are as long as ``long_row_nbytes`` of the target.
+    """
+    return all(_is_orderly(n, target.fusion.long_row_nbytes) for n in nodes)
+
+
+def _is_orderly(node: Node, long_row_nbytes: int) -> bool:
+    """Return whether an operator reads in order, or rows of so many bytes in any order."""
+    assert node.op is not None
+    if not node.op.has_attr("FElement"):
+        return True
+    shape = known_shape(node.entries[0])
+    index = tuple(Var(f"i{k}", dt.int64) for k in range(len(shape)))
+    extents = Known((v.name, n) for v, n in zip(index, shape, strict=True))
+    for k, at in reads_of(node, index, extents).at:
+        place = ravel(at, known_shape(node.inputs[k]), extents)
+        if any(isinstance(x, Read) for atom, _ in place.terms for x in walk(atom)):
+            return False
+        coefficients = dict(place.terms)
+        steps = [c for v in index if isinstance(c := coefficients.get(v, 0), int) and c]
+        if shape and shape[-1] != 1 and coefficients.get(index[-1], 1) != 1:
+            return False
+        if steps != sorted(steps, reverse=True) and _row_nbytes(node) < long_row_nbytes:
+            return False
+    return True
+
+
+def _row_nbytes(node: Node) -> int:
+    """Return the bytes of an output along its innermost axis, 0 for an unknown extent or dtype."""
+    shape, dtype = known_shape(node.entries[0]), node.entries[0].dtype
+    if not shape or not isinstance(shape[-1], int) or dtype is None:
+        return 0
+    return shape[-1] * dtype.nbytes

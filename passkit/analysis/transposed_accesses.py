@@ -1,0 +1,87 @@
+"""Turned reads: inputs across the lanes, of which blocks are turned in registers.
+
+Where lanes step over the rows of an input, each would touch a cache line of its own. If another
+axis steps through that input one by one, blocks of both axes are read line by line instead. Where
+the last axis has a few elements only, lanes run along the one before, and results are turned too.
+"""
+
+from __future__ import annotations
+
+from passkit.analysis.domain import Axis
+from passkit.analysis.domain_info import Layout
+from passkit.ast import Var
+from passkit.ast.index import Sum
+from passkit.ast.walk import variables
+from passkit.ir.vector import MAX_COLUMNS
+from passkit.values.size import Extent
+
+BLOCK = 16
+"""Lanes, and turns of the other axis, of a block."""
+POINTS, WIDTHS = 16384, (BLOCK, 64, 256)
+"""The points of a tile of blocks, and how many lanes it may have."""
+FEW = MAX_COLUMNS
+"""The most elements of a last axis that lanes do not run along."""
+
+
+def block_axis(layout: Layout) -> Axis | None:
+    """The axis along which most of those inputs lie that the lanes step over, if there are any."""
+    space = layout.space
+    if space.reduced or len(space.axes) < 2:
+        return None
+    *others, lane = space.axes
+    votes = dict.fromkeys(others, 0)
+    for reads in layout.input_reads.values():
+        for access in reads:
+            for axis in others:
+                votes[axis] += lies_across(access, lane.var, axis.var)
+    best = max(others, key=lambda a: votes[a])
+    few = any(isinstance(n, int) and n < 2 for n in (best.extent, lane.extent))
+    return best if votes[best] and not few else None
+
+
+def narrow_axis(layout: Layout) -> Axis | None:
+    """The axis before the last that lanes run along, where the last is narrow.
+
+    What is read moves evenly along both, and no value depends on where it is.
+    """
+    space = layout.space
+    if space.reduced or len(space.axes) < 2:
+        return None
+    rows, last = space.axes[-2:]
+    if not isinstance(last.extent, int) or not 1 < last.extent <= FEW:
+        return None
+    both = {rows.var, last.var}
+    few = isinstance(rows.extent, int) and rows.extent <= last.extent
+    even = all(
+        isinstance(atom, Var) or both.isdisjoint(variables(atom))
+        for reads in layout.input_reads.values()
+        for access in reads
+        for atom, _ in access.terms
+    )
+    return rows if even and not few and both.isdisjoint(layout.pinned) else None
+
+
+def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
+    """Whether an index steps one by one along ``axis``, and further along ``lane``."""
+    if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, -1):
+        return False
+    return all(
+        isinstance(atom, Var) or {lane, axis}.isdisjoint(variables(atom))
+        for atom, _ in access.terms
+    )
+
+
+def rows_of(tile: int, few: int) -> int:
+    """The rows of a few elements in a tile of about so many points: whole vectors of rows."""
+    return max(BLOCK, tile // few // BLOCK * BLOCK)
+
+
+def tile_of(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
+    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share.
+
+    Another axis that makes one block has a tile of whole rows.
+    """
+    if isinstance(across, int) and across <= BLOCK:
+        return rows_of(tile, across), across
+    width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
+    return width, POINTS // width

@@ -1,1 +1,0 @@
-"""Groups, targets, schedules and cost estimates: the plan of each kernel."""

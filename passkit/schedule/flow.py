@@ -1,0 +1,45 @@
+"""Flows: what the values of a group cost, and how far they are from what leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from passkit.analysis.accesses import reads_of
+from passkit.analysis.domain import folding_of
+from passkit.analysis.recompute import is_expensive
+from passkit.analysis.slots import Work
+from passkit.ast import Var
+from passkit.ast.folds import Contract
+from passkit.graph.attribute_calls import contraction_of
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+from passkit.values import dtype as dt
+
+
+def work_of(node: Node) -> Work:
+    """What computing an element of a node costs; a scan is a fold, which cannot begin anywhere."""
+    if isinstance(contraction_of(node), Contract):
+        return Work.DOT
+    if folding_of(node) is not None:
+        return Work.REDUCE
+    if is_expensive(node):
+        return Work.EXPENSIVE
+    shape = known_shape(node.entries[0])
+    index = _index(len(shape))
+    extents = {v.name: n for v, n in zip(index, shape, strict=True)}
+    return Work.FREE if reads_of(node, index, extents).plain else Work.LIGHT
+
+
+def spans(graph: Graph) -> Mapping[Node, int]:
+    """For each node the most steps from it to a value that nobody reads."""
+    found = dict.fromkeys(graph.nodes, 0)
+    for node in reversed(graph.nodes):
+        for e in node.inputs:
+            found[e.node] = max(found[e.node], found[node] + 1)
+    return found
+
+
+@cache
+def _index(rank: int) -> tuple[Var, ...]:
+    return tuple(Var(f"i{k}", dt.int64) for k in range(rank))

@@ -1,0 +1,284 @@
+"""Scratch arrays of a tile: what they hold, how large they are, where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from passkit.analysis.accesses import reads_of
+from passkit.analysis.domain import Role, Space
+from passkit.analysis.group import Group
+from passkit.analysis.slots import Mode, arranged
+from passkit.ast.index import ravel
+from passkit.ast.stage import Buffer, Place
+from passkit.graph.attribute_calls import reduce_of, scan_of
+from passkit.graph.node import Entry, Node, is_leaf, known_shape
+from passkit.schedule.liveness import TilePart, arrays_of, passed_on
+from passkit.schedule.nest_info import LaidPart, lay_part
+from passkit.schedule.phases import alone
+from passkit.schedule.schedule import Schedule, Stitching
+from passkit.schedule.scratch import Holds, Scratch
+from passkit.schedule.tiling import Composition, in_pairs
+from passkit.values.dtype import DType
+from passkit.values.size import Extent, at_least, numel
+
+ALIGN = 64
+ROOM = 128
+"""Arrays of a stitched kernel begin at multiples of this: what is stored for up to sixteen short
+rows at a time may reach behind an array's end, but not into the next one."""
+
+
+@frozen
+class SharedPlan:
+    """The scratch of a kernel: arrays in order, aligned byte offsets, and the total.
+
+    Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
+    that its parts leave for each other; ``parts`` have what each part needs for itself. They share
+    bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
+    in front, those of a row have offsets of their own behind. Scratch of packed parts, or phases,
+    lies one over the other: no two of them have it at a time.
+    """
+
+    arrays: tuple[Scratch, ...]
+    offsets: tuple[Extent, ...]
+    nbytes: Extent
+    parts: tuple[SharedPlan, ...] = ()
+
+    def array_of(self, holds: Holds, number: int) -> int | None:
+        """The position of the array for something of a node or output."""
+        wanted = holds, number
+        return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
+
+    def buffers(self, of_row: bool, first: int = 0, told: bool = False) -> tuple[Buffer, ...]:
+        """The arrays as buffers of a kernel, of each row or of each tile, named from ``first`` on.
+
+        They lie one behind the other, or where they are ``told`` to.
+        """
+        return tuple(
+            Buffer(
+                f"s{first + k}",
+                a.dtype,
+                Place.SHARED,
+                a.extent,
+                written=True,
+                of_row=of_row and a.like is None,
+                offset=offset if told else None,
+            )
+            for k, (a, offset) in enumerate(zip(self.arrays, self.offsets, strict=True))
+        )
+
+
+def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> SharedPlan:
+    """The scratch that a schedule needs; arrays of a stitched kernel share bytes as ``mode`` says.
+
+    A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
+    (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
+    row. Short rows begin at multiples of 16, but for pairs and those of a result that is gathered.
+    """
+    if schedule.nest is not None:
+        return SharedPlan((), (), 0)  # values between stages are in registers
+    if schedule.pack is not None:
+        return SharedPlan((), (), 0, (SharedPlan((), (), 0),) * len(schedule.parts))
+    if schedule.parts:
+        return _overlapping(group, schedule)
+    if schedule.stitching is not None:
+        return _stitched(group, schedule.stitching, mode)
+    return _laid_out(_arrays(group, schedule))
+
+
+def _arrays(group: Group, schedule: Schedule) -> list[Scratch]:
+    """The arrays of a kernel, or a part, of one space."""
+    nodes, space = group.graph.nodes, schedule.space
+    folded = numel(a.extent for a in space.reduced)
+    width: Extent = 1
+    if schedule.composition is Composition.COLUMN and schedule.width is not None:
+        width = schedule.width
+    elif schedule.composition is Composition.SHORT:
+        width = schedule.split.chunk
+        folded = padded(folded)
+    arrays = [
+        Scratch(Holds.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
+        for k in schedule.kept
+        if k.place is Place.SHARED
+    ]
+    if schedule.composition in (Composition.COLUMN, Composition.SHORT):
+        if schedule.composition is Composition.COLUMN:
+            scans = [(k, scan) for k, n in enumerate(nodes) if (scan := scan_of(n)) is not None]
+            arrays += [Scratch(Holds.TOTAL, k, s.identity.dtype, width) for k, s in scans]
+        for stage in schedule.stages:
+            arrays += [Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds]
+            here = {nodes[r] for r in stage.rows}
+            arrays += [
+                Scratch(Holds.VALUE, r, _dtype(nodes[r]), width)
+                for r in stage.rows
+                if _finished(nodes[r], space) and _read_later(group, nodes[r], here, space)
+            ]
+    points = _row_points(schedule) * schedule.split.chunk
+    arrays += [
+        Scratch(Holds.RESULT, k, _dtype(group.graph.outputs[k].node), points)
+        for stage in schedule.stages
+        for k in stage.stores
+        if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
+    ]
+    return arrays
+
+
+def _laid_out(arrays: Sequence[Scratch]) -> SharedPlan:
+    """Arrays one behind the other."""
+    offsets: list[Extent] = []
+    total: Extent = 0
+    for array in arrays:
+        offsets.append(total)
+        nbytes = array.extent * array.dtype.nbytes
+        total = total + (nbytes + (ALIGN - 1)) // ALIGN * ALIGN
+    return SharedPlan(tuple(arrays), tuple(offsets), total)
+
+
+def tile_parts(
+    group: Group, stitching: Stitching, laid: Sequence[LaidPart | None]
+) -> list[TilePart]:
+    """The parts of a stitched kernel with the arrays that each has for itself.
+
+    What a part keeps where a result of it will lie is an array like that one's own.
+    """
+    passed = {group.graph.nodes[k]: region for k, region in passed_on(group.graph, stitching)}
+    found = []
+    for plan, part in zip(stitching.parts, laid, strict=True):
+        own: list[Scratch] = []
+        if part is not None and plan.schedule is not None:
+            own = _arrays(part.group, plan.schedule)
+            for k in plan.schedule.kept:
+                entry = part.group.graph.nodes[k.value].entries[0]
+                if k.place is Place.GLOBAL and part.group.graph.outputs[k.output] is not entry:
+                    region = passed.get(group.graph.nodes[plan.results[k.output]])
+                    if region is not None:
+                        dtype = _dtype(entry.node)
+                        own.append(Scratch(Holds.VALUE, k.value, dtype, region.size, k.output))
+        found.append(TilePart(plan, part, tuple(own)))
+    return found
+
+
+def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
+    """The values that parts leave for others, and what each part needs for itself."""
+    nodes = group.graph.nodes
+    regions = {nodes[k]: r for k, r in stitching.regions}
+    laid: list[LaidPart | None] = []
+    for plan in stitching.parts:
+        part = None
+        if plan.schedule is not None:
+            results = [nodes[k] for k in plan.results]
+            found = lay_part(group, [nodes[k] for k in plan.nodes], results, regions)
+            assert isinstance(found, LaidPart)
+            part = found
+        laid.append(part)
+    parts = tile_parts(group, stitching, laid)
+    arrays, keys = arrays_of(group, stitching, parts)
+    sharing = arranged(arrays, ROOM, mode)
+    offsets = {keys[v]: offset for v, offset in sharing.offsets().items()}
+    passed = tuple(
+        Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size)
+        for k, region in passed_on(group.graph, stitching)
+    )
+    own = tuple(
+        SharedPlan(
+            part.own,
+            tuple(offsets[k, j] for j in range(len(part.own))),
+            sum((a.extent * a.dtype.nbytes for a in part.own), 0),
+        )
+        for k, part in enumerate(parts)
+    )
+    begins = tuple(offsets[None, k] for k in range(len(passed)))
+    return SharedPlan(passed, begins, sharing.nbytes, own)
+
+
+def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
+    """The scratch of parts or phases: as much as the largest takes, or all if none is known to."""
+    pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+    plans = [plan_shared(part, plan) for part, plan in pairs]
+    total: Extent = 0
+    for plan in plans:
+        total = largest(total, plan.nbytes)
+    return SharedPlan((), (), total, tuple(plans))
+
+
+def largest(a: Extent, b: Extent) -> Extent:
+    """The larger of two sizes that are at least 0; their sum where that is not certain."""
+    if at_least(a, b):
+        return a
+    return b if at_least(b, a) else a + b
+
+
+def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
+    """Whether a tile of output ``k`` is put together before it is streamed.
+
+    So it is with short rows that are no whole cache lines, nor are two of them where they come in
+    pairs, as all rows of a tile together are; and with narrow ones, which are written in parts.
+    """
+    if k not in schedule.stream:
+        return False
+    if schedule.composition is Composition.NARROW:
+        return True
+    points = _row_points(schedule)
+    together = points * 2 if in_pairs(points) else points
+    return schedule.composition is Composition.SHORT and together * dtype.nbytes % ALIGN != 0
+
+
+def _row_points(schedule: Schedule) -> Extent:
+    """The points of a row where a tile has many that follow each other."""
+    if schedule.composition is Composition.NARROW:
+        return schedule.axes[-1].extent
+    return numel(a.extent for a in schedule.space.reduced)
+
+
+def padded(length: Extent) -> Extent:
+    """The elements from one short row to the next in scratch."""
+    return length if in_pairs(length) else (length + 15) // 16 * 16
+
+
+def _dtype(node: Node) -> DType:
+    dtype = node.entries[0].dtype
+    assert isinstance(dtype, DType)
+    return dtype
+
+
+def same_row_value(node: Node, space: Space) -> Entry | None:
+    """The row value that ``node`` only gives another shape."""
+    assert node.op is not None
+    if not node.op.has_attr("FElement") or reduce_of(node) is not None:
+        return None
+    shape, extents = known_shape(node.entries[0]), space.extents
+    found = reads_of(node, space.index(Role.ROW, shape), extents)
+    if not found.plain:
+        return None
+    number, index = found.at[0]
+    source = node.inputs[number]
+    if is_leaf(source.node):
+        return None
+    if numel(known_shape(source)) != numel(shape):
+        return None  # a part of something larger, which has no row values
+    return source if ravel(index, known_shape(source), extents) == space.row else None
+
+
+def _finished(node: Node, space: Space) -> bool:
+    """Whether a row value is more than a running total or another row value."""
+    found = reduce_of(node)
+    if found is None:
+        return same_row_value(node, space) is None
+    return found.finish is not None or found.identity.dtype is not _dtype(node)
+
+
+def _read_later(group: Group, node: Node, here: set[Node], space: Space) -> bool:
+    """Whether an operator outside the stage's row values ``here`` reads a row value."""
+    for user in (u for e in node.entries for u in group.graph.users.get(e, ())):
+        if user not in here:
+            return True
+        if same_row_value(user, space) is not None and _read_later(group, user, here, space):
+            return True
+    return False
+
+
+def _total_dtype(node: Node) -> DType:
+    found = reduce_of(node)
+    assert found is not None
+    return found.identity.dtype

@@ -1,1 +1,0 @@
-"""Scratch memory of a tile: offsets of its buffers, from live ranges."""

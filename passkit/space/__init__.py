@@ -1,1 +1,0 @@
-"""Iteration domains: how operators access elements, and the axes of a kernel."""

@@ -1,1 +1,0 @@
-"""Tilings: which elements of a value each tile has, and what follows for its operands."""

@@ -1,1 +1,0 @@
-"""Kernels of several loop nests that exchange values through scratch memory."""

@@ -1,1 +1,0 @@
-"""Schedule templates in FusionStitching's grammar: parsed, printed and applied."""

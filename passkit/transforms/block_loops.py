@@ -1,0 +1,103 @@
+"""The loops of a part of a stitched kernel, inside what a tile owns of the part's values."""
+
+from __future__ import annotations
+
+from passkit.analysis.domain import Axis, Space
+from passkit.analysis.regions import TILE, Region, bounds, place_of
+from passkit.analysis.tracts import Tract
+from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
+from passkit.ast.index import Sum, add
+from passkit.ast.stage import Let, Level, Loop
+from passkit.schedule.nest_info import has_rows, row_axes
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.tile_loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
+from passkit.schedule.tiling import Composition
+from passkit.values.size import Extent, numel
+
+
+class BlockLoops:
+    """As `Loops`, for one part: its points are those of a tile of the whole kernel.
+
+    Coordinates are those of whole values: the axes that a tile has one coordinate of are decoded,
+    the one that it has a window of goes from `FIRST` to `LAST`.
+    """
+
+    few = None
+
+    def __init__(self, space: Space, schedule: Schedule, tract: Tract) -> None:
+        self.space, self.schedule, self.tract = space, schedule, tract
+        self.lane = space.axes[-1]
+        self.column = schedule.composition is Composition.COLUMN
+        self.short = schedule.composition is Composition.SHORT
+        blocked = schedule.composition is Composition.BLOCK
+        self.blocked = space.axes[schedule.split.split_dim] if blocked else None
+        self.one_lane = self.lane in tract.fixed
+        self.row_axes = row_axes(space, schedule, tract)
+        self.across = self.lane if self.column else self.row_axes[0] if self.short else None
+
+    def decode(self, region: Region, tiles: Extent) -> list[Let]:
+        """The coordinates of a tile, and the ends of its window."""
+        place = TILE if self.tract.by_tile else place_of(region, tiles)
+        lets = decoded(place, list(self.tract.fixed))
+        if self.one_lane:  # the loop over lanes has the coordinate that a tile has
+            lets = [Let(FIRST, x.value) if x.var == self.lane.var else x for x in lets]
+            lets.append(Let(LAST, FIRST + 1))
+        if self.tract.window is not None:
+            lets += bounds(region, tiles, FIRST, LAST, self.tract.scale)
+        if self.short:
+            low, high = self._ends(self.row_axes[0])
+            lets += [Let(LOW, low), Let(HIGH, high)]
+        return lets
+
+    def _ends(self, axis: Axis) -> tuple[Expr, Expr]:
+        if axis is self.tract.window or axis in self.tract.fixed:
+            return FIRST, LAST
+        return size_of(0), size_of(axis.extent)
+
+    def along(self, at: Sum) -> Sum:
+        """An index that moves with the lane, even where a tile has one and all places are its."""
+        if not self.one_lane or at.coefficient(self.lane.var) != 0:
+            return at
+        return add(add(at, Sum(((self.lane.var, 1),))), Sum(((FIRST, 1),)), -1)
+
+    def rows(self) -> tuple[Loop | None, list[Let]]:
+        """The loop over the rows of a tile, if it is one, and what it decodes."""
+        if not has_rows(self.space, self.schedule, self.tract):
+            return None, []
+        first, *others = self.row_axes
+        low, high = self._ends(first)
+        if not others:
+            return Loop(first.var, low, high, Level.WARP), []
+        inner = size_of(numel(a.extent for a in others))
+        return Loop(ROW, low * inner, high * inner, Level.WARP), decoded(ROW, self.row_axes)
+
+    def lanes(self) -> Loop:
+        """The loop along the lanes."""
+        low, high = self._ends(self.lane)
+        if self.short:  # so that a short row is no loop
+            high = size_of(self.lane.extent, Fixed.LITERAL)
+        length = self.tract.length(self.lane)
+        wide = isinstance(length, int) and length >= WIDE and not self.lane.reduced
+        return Loop(self.lane.var, low, high, Level.CTA, wide=wide)
+
+    def serial(self) -> list[Loop]:
+        """The loops inside a row that are not the lanes'."""
+        axes = [a for a in self.space.reduced if a is not self.lane]
+        axes += [] if self.blocked is None else [self.blocked]
+        return [Loop(a.var, *self._ends(a), Level.THREAD) for a in axes]
+
+    def inner(self) -> tuple[Loop, ...]:
+        """The loops of a pass over a row, outermost first."""
+        return *self.serial(), self.lanes()
+
+    def short_rows(self, level: Level) -> list[Loop]:
+        """The rows of a tile of short rows."""
+        return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
+
+    def offset(self) -> Expr:
+        """The place of the current lane, or short row, among those that scratch is for."""
+        assert self.across is not None
+        first: Var = LOW if self.short else FIRST
+        if not self.short and self.lane is not self.tract.window:
+            return self.across.var
+        return Binary("-", self.across.var, first, dt.int64)

@@ -1,0 +1,81 @@
+"""Homes: the buffers that the values of a group lie in, and the places of their elements there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from passkit.analysis.accesses import Index
+from passkit.analysis.domain import Role, Space
+from passkit.analysis.regions import Region
+from passkit.ast import Expr, Var, size_of
+from passkit.ast.index import Sum, ravel
+from passkit.graph.graph import Graph
+from passkit.graph.node import Node, known_shape
+
+StoredElement = tuple[str, Sum]
+"""A buffer and the index of an element in it."""
+
+
+class Homes:
+    """Inputs and results of a kernel are its parameters, whole and in row-major order."""
+
+    def __init__(self, graph: Graph, space: Space) -> None:
+        self.graph, self.space = graph, space
+        self.inputs = {n: f"x{k}" for k, n in enumerate(graph.inputs)}
+
+    def input(self, node: Node, index: Index) -> StoredElement:
+        """Where the element of an input at ``index`` is read."""
+        return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.space.extents)
+
+    def outputs(self, k: int, role: Role) -> list[StoredElement]:
+        """Where the element of a result at the current point, or row, is stored."""
+        return [(f"y{k}", self.space.full if role is Role.FULL else self.space.row)]
+
+
+@frozen
+class ScratchArray:
+    """A scratch array that holds the region of a value, whose window begins at ``first``."""
+
+    name: str
+    region: Region
+    first: Var | None
+
+    def place(self, index: Sequence[Expr], space: Space) -> StoredElement:
+        """The array, and where in it the element at ``index`` is."""
+        first: Expr = size_of(0) if self.first is None else self.first
+        return self.name, self.region.local(index, first, space.extents)
+
+
+class PartHomes(Homes):
+    """Those of a part of a stitched kernel.
+
+    ``inputs`` are names of parameters or arrays, and ``results`` for each result a list of both.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        space: Space,
+        inputs: Mapping[Node, str | ScratchArray],
+        results: Sequence[Sequence[str | ScratchArray]],
+    ) -> None:
+        super().__init__(graph, space)
+        self.inputs = {n: x if isinstance(x, str) else x.name for n, x in inputs.items()}
+        self.arrays = {n: x for n, x in inputs.items() if isinstance(x, ScratchArray)}
+        self.results = results
+
+    def input(self, node: Node, index: Index) -> StoredElement:
+        """Where the element of an input at ``index`` is read."""
+        array = self.arrays.get(node)
+        return super().input(node, index) if array is None else array.place(index, self.space)
+
+    def outputs(self, k: int, role: Role) -> list[StoredElement]:
+        """Where the element of a result at the current point, or row, is stored."""
+        whole = super().outputs(k, role)[0][1]
+        index = self.space.index(role, known_shape(self.graph.outputs[k]))
+        return [
+            (x, whole) if isinstance(x, str) else x.place(index, self.space)
+            for x in self.results[k]
+        ]

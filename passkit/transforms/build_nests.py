@@ -1,0 +1,203 @@
+"""Lowering of stitched groups: in each tile part after part, which meet in scratch arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import evolve
+
+from passkit.analysis.accesses import Index
+from passkit.analysis.group import Group
+from passkit.analysis.nests import source_of
+from passkit.analysis.params import params_of
+from passkit.analysis.regions import bounds
+from passkit.ast import Expr, Var, dt, size_of
+from passkit.ast.index import Extents, ravel
+from passkit.ast.stage import Dot, KernelAST, Let, Part, Phase, Stage
+from passkit.ast.tidy import expressions
+from passkit.ast.walk import variables
+from passkit.diagnostics import Diagnostic
+from passkit.errors import CodeGenError
+from passkit.graph.node import Entry, Node, known_shape
+from passkit.schedule.nest_info import lay_part
+from passkit.schedule.schedule import PartPlan, Schedule, Stitching
+from passkit.schedule.shared_plan import SharedPlan
+from passkit.schedule.tile_loops import over_tiles
+from passkit.transforms.block_loops import BlockLoops
+from passkit.transforms.buffer_map import PartHomes, ScratchArray, StoredElement
+from passkit.transforms.build_product import product_stages
+from passkit.transforms.build_stages import Lowering
+from passkit.values.size import Extent
+
+
+def lower_stitched(
+    group: Group, schedule: Schedule, shared: SharedPlan
+) -> tuple[KernelAST, Extent]:
+    """The kernel AST of a stitched group, and its number of tiles.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    assert schedule.stitching is not None
+    return _Stitched(group, schedule.stitching, shared).kernel()
+
+
+def stitched_parts(group: Group, schedule: Schedule, shared: SharedPlan) -> Iterator[Part]:
+    """Yield the parts of `lower_stitched`, each lowered when it is asked for.
+
+    Raises: CodeGenError when the schedule was made for another group.
+    """
+    assert schedule.stitching is not None
+    return _Stitched(group, schedule.stitching, shared).parts()
+
+
+class _Stitched:
+    """The parts of a kernel in the making; values by their positions in the group."""
+
+    def __init__(self, group: Group, stitching: Stitching, shared: SharedPlan) -> None:
+        self.group, self.graph = group, group.graph
+        self.stitching, self.shared = stitching, shared
+        self.nodes = self.graph.nodes
+        self.number = {n: k for k, n in enumerate(self.nodes)}
+        self.regions = {self.nodes[k]: r for k, r in stitching.regions}
+        self.params = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
+        self.arrays = {
+            self.nodes[a.number]: ScratchArray(
+                f"s{k}", self.regions[self.nodes[a.number]], self._first(self.nodes[a.number])
+            )
+            for k, a in enumerate(shared.arrays)
+        }
+        self.stored: set[Node] = set()
+        """What parts before the one in the making have left."""
+
+    def kernel(self) -> tuple[KernelAST, Extent]:
+        """The kernel AST, and its number of tiles."""
+        parts = list(self.parts())
+        buffers = list(self.shared.buffers(of_row=False, told=True))
+        for k, part in enumerate(parts):
+            own = self.shared.parts[k]
+            buffers += own.buffers(part.rows is not None, self._begin(k), told=True)
+        phase = Phase(over_tiles(self.stitching.tiles), tuple(parts))
+        ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
+        return ast, self.stitching.tiles
+
+    def parts(self) -> Iterator[Part]:
+        """Yield the parts in order."""
+        return (self._part(k, p) for k, p in enumerate(self.stitching.parts))
+
+    def _begin(self, part: int) -> int:
+        """The number of a part's first array of its own."""
+        before = (len(p.arrays) for p in self.shared.parts[:part])
+        return len(self.shared.arrays) + sum(before)
+
+    def _first(self, node: Node) -> Var | None:
+        """The local that says where a tile's window of a value begins."""
+        if self.regions[node].window is None:
+            return None
+        return Var(f"first_{self.number[node]}", dt.int64)
+
+    def _windows(self, values: Iterable[Node]) -> list[Let]:
+        lets: list[Let] = []
+        for n in dict.fromkeys(values):
+            first = self._first(n) if n in self.arrays else None
+            if first is not None:
+                end = Var(f"end_{self.number[n]}", dt.int64)
+                lets += bounds(self.regions[n], self.stitching.tiles, first, end)
+        return lets
+
+    def _home(self, entry: Entry) -> str | ScratchArray:
+        """Where a value that a part reads lies: in a scratch array if it has one."""
+        node = entry.node
+        if node in self.arrays:
+            return self.arrays[node]
+        if node in self.params:
+            return self.params[node]
+        return f"y{self.graph.outputs.index(entry)}"
+
+    def _results(self, entry: Entry) -> list[str | ScratchArray]:
+        """Where a value that leaves a part is stored."""
+        found: list[str | ScratchArray] = []
+        if entry.node in self.arrays:
+            found.append(self.arrays[entry.node])
+        return [*found, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
+
+    def _part(self, k: int, plan: PartPlan) -> Part:
+        results = [self.nodes[j].entries[0] for j in plan.results]
+        part = self._laid(k, plan, plan.schedule, results) if plan.schedule else None
+        part = part or self._product(f"dot{k}", results[0])
+        self.stored.update(e.node for e in results)
+        return part
+
+    def _laid(self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]) -> Part:
+        """A part with an iteration space: stages as of a group of its own."""
+        body = [self.nodes[j] for j in plan.nodes]
+        laid = lay_part(self.group, body, [e.node for e in results], self.regions)
+        if isinstance(laid, Diagnostic) or laid.layout.space.axes != schedule.axes:
+            raise CodeGenError(
+                f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
+            )
+        loops = BlockLoops(laid.layout.space, schedule, laid.tract)
+        inputs = dict(zip(laid.group.graph.inputs, map(self._home, laid.feeds), strict=True))
+        homes = PartHomes(
+            laid.group.graph, laid.layout.space, inputs, [self._results(e) for e in results]
+        )
+        lowering = Lowering(laid.group, laid.layout, schedule, self.shared.parts[k], homes, loops)
+        lowering.first_array = self._begin(k)
+        stages = lowering.stages()
+        rows, row_lets = loops.rows()
+        windows = self._windows(e.node for e in (*laid.feeds, *results))
+        lets = [*loops.decode(laid.region, self.stitching.tiles), *windows]
+        part = Part(tuple(lets), rows, tuple(row_lets), tuple(stages))
+        return evolve(part, lets=_used(part))
+
+    def _product(self, name: str, result: Entry) -> Part:
+        """A product of matrices: a part of its own."""
+        node, homes = result.node, self._results(result)
+
+        def where(which: int, index: Index, extents: Extents) -> StoredElement:
+            entry = result
+            if which < 2:
+                found = source_of(node.inputs[which], index, self.stored, extents)
+                assert found is not None
+                entry, index = found
+            home = self._home(entry) if which < 2 else homes[which - 2]
+            if isinstance(home, str):
+                return home, ravel(index, known_shape(entry), extents)
+            first: Expr = size_of(0) if home.first is None else home.first
+            return home.name, home.region.local(index, first, extents)
+
+        lets, dots = product_stages(
+            node, where, len(homes), self.regions[node], self.stitching.tiles, name
+        )
+        windows = self._windows([*(e.node for e in node.inputs), node])
+        part = Part((*lets, *windows), None, (), tuple(dots))
+        return evolve(part, lets=_used(part))
+
+
+def _used(part: Part) -> tuple[Let, ...]:
+    """The locals of a part that something in it reads."""
+    wanted: set[Var] = set()
+    for stage in part.stages:
+        wanted.update(_read(stage))
+    loops = [] if part.rows is None else [part.rows]
+    for loop in loops:
+        wanted.update(v for x in (loop.start, loop.stop) for v in variables(x))
+    wanted.update(v for let in part.row_lets for v in variables(let.value))
+    kept: list[Let] = []
+    for let in reversed(part.lets):
+        if let.var in wanted:
+            kept.append(let)
+            wanted.update(variables(let.value))
+    return tuple(reversed(kept))
+
+
+def _read(stage: Stage | Dot) -> Iterable[Var]:
+    for loop in stage.loops:
+        yield from variables(loop.start)
+        yield from variables(loop.stop)
+    if isinstance(stage, Dot):
+        for m in (stage.a, stage.b, stage.c):
+            yield from (v for x in (m.start, m.down, m.along) for v in variables(x))
+        yield from (v for x in (stage.m, stage.n, stage.k) for v in variables(x))
+        return
+    for s in (*stage.before, *stage.body, *stage.after):
+        yield from (v for x in expressions(s) for v in variables(x))

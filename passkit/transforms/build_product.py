@@ -1,0 +1,110 @@
+"""Products of matrices inside a stitched kernel: operands and result where they lie in a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from passkit.analysis.accesses import Index, aligned
+from passkit.analysis.domain import Axis
+from passkit.analysis.regions import Region, bounds, place_of
+from passkit.ast import Contract, Expr, Var, dt, size_of
+from passkit.ast.index import Extents, Sum, add, expression, normal
+from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
+from passkit.ast.walk import variables
+from passkit.errors import CodeGenError
+from passkit.graph.attribute_calls import contraction_of
+from passkit.graph.node import Node, known_shape
+from passkit.schedule.tile_loops import FIRST, LAST, decoded
+from passkit.transforms.buffer_map import StoredElement
+from passkit.values.size import Extent
+
+ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
+"""The coordinates of a product, by which the strides of its operands are found."""
+
+Where = Callable[[int, Index, Extents], StoredElement]
+"""Where the element of an operand (0, 1) or the result (2) at an index is."""
+
+
+def product_stages(
+    node: Node, where: Where, results: int, region: Region, tiles: Extent, name: str
+) -> tuple[list[Let], list[Dot]]:
+    """The stage of a product for each place of its result, and the coordinates that it needs.
+
+    Raises: CodeGenError for an operand whose elements do not lie evenly.
+    """
+    contract = contraction_of(node)
+    assert isinstance(contract, Contract)
+    names = (*(f"b{k}" for k in range(len(contract.batch))), "first_m", "first_n")
+    extents = (*contract.batch, contract.m, contract.n)
+    axes = [Axis(Var(name, dt.int64), n) for name, n in zip(names, extents, strict=True)]
+    batch, rows, columns = axes[:-2], axes[-2], axes[-1]
+    lets = decoded(place_of(region, tiles), [axes[k] for k in region.outside])
+    lets += bounds(region, tiles, FIRST, LAST)
+    loops = tuple(
+        Loop(axes[k].var, *_ends(region, k), Level.THREAD) for k in region.inside if k < len(batch)
+    )
+    (low_m, m), (low_n, n) = (
+        _part(region, k, a) for k, a in ((len(batch), rows), (len(batch) + 1, columns))
+    )
+    at = tuple(a.var for a in batch)
+    sides = (
+        (STEP, ROW) if contract.transpose_a else (ROW, STEP),
+        (COLUMN, STEP) if contract.transpose_b else (STEP, COLUMN),
+        (ROW, COLUMN),
+    )
+    steps = ((ROW, STEP), (STEP, COLUMN), (ROW, COLUMN))
+    known = {ROW.name: contract.m, COLUMN.name: contract.n, STEP.name: contract.k}
+    known |= {a.var.name: a.extent for a in batch}
+    dtype = node.entries[0].dtype
+    assert dtype is not None
+
+    def matrix(k: int, which: int) -> Matrix:
+        shape = known_shape(node.inputs[k]) if k < 2 else known_shape(node.entries[0])
+        index = (*aligned(at, shape[:-2]), *sides[k])
+        buffer, place = where(which, index, known)
+        return _matrix(buffer, place, *steps[k], {ROW: low_m, COLUMN: low_n}, node)
+
+    a, b = matrix(0, 0), matrix(1, 1)
+    found = [
+        Dot(
+            f"{name}_{j}" if j else name,
+            loops,
+            a,
+            b,
+            matrix(2, 2 + j),
+            m,
+            n,
+            size_of(contract.k),
+            dtype,
+        )
+        for j in range(results)
+    ]
+    return lets, found
+
+
+def _ends(region: Region, k: int) -> tuple[Expr, Expr]:
+    return (FIRST, LAST) if k == region.window else (size_of(0), size_of(region.shape[k]))
+
+
+def _part(region: Region, k: int, axis: Axis) -> tuple[Expr, Expr]:
+    """Where a tile's rows, or columns, begin, and how many there are."""
+    if k in region.outside:
+        return axis.var, size_of(1)
+    low, high = _ends(region, k)
+    return low, high - low if k == region.window else high
+
+
+def _matrix(
+    buffer: str, place: Sum, down: Var, along: Var, first: Mapping[Var, Expr], node: Node
+) -> Matrix:
+    """A matrix whose rows and columns are counted from the first that a tile has."""
+    steps = {v: place.coefficient(v) for v in (down, along)}
+    rest = place
+    for v, step in steps.items():
+        rest = add(rest, Sum(((v, 1),)), step * -1)
+    if any(v in steps for atom, _ in rest.terms for v in variables(atom)):
+        raise CodeGenError(f"{node.where} reads an operand whose elements do not lie evenly")
+    for v, step in steps.items():
+        if v in first:
+            rest = add(rest, normal(first[v], {}), step)
+    return Matrix(buffer, expression(rest), size_of(steps[down]), size_of(steps[along]))

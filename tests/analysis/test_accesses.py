@@ -1,0 +1,65 @@
+"""What operators read for an element of their result."""
+
+from __future__ import annotations
+
+import pytest
+
+import passkit as pk
+from passkit.analysis.accesses import aligned, element, reads_of
+from passkit.ast import Var
+from passkit.ast.index import expression, normal
+from passkit.errors import CodeGenError
+from passkit.values import dtype as dt
+
+i, j = Var("i", dt.int64), Var("j", dt.int64)
+EXTENTS = {"i": 6, "j": 8}
+
+
+def reads(text: str) -> list[tuple[int, list[str]]]:
+    """Positions and indices that the last operator of a graph reads at (i, j)."""
+    node = pk.parse(text).outputs[0].node
+    found = reads_of(node, (i, j), EXTENTS)
+    plain = {repr(i): "i", repr(j): "j"}
+    return [
+        (k, [plain.get(repr(expression(normal(x, EXTENTS))), "?") for x in at])
+        for k, at in found.at
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("x: f32[6, 8]; y: f32[6, 8]; return add(x, y)", [(0, ["i", "j"]), (1, ["i", "j"])]),
+        ("x: f32[6, 8]; y: f32[8]; return add(x, y)", [(0, ["i", "j"]), (1, ["j"])]),
+        ("x: f32[8, 6]; return transpose(x)", [(0, ["j", "i"])]),
+    ],
+)
+def test_indices(text: str, wanted: list[tuple[int, list[str]]]) -> None:
+    """Broadcasting operators read aligned, movement operators where their code says."""
+    assert reads(text) == wanted
+
+
+def test_alignment() -> None:
+    """An extent of 1 is read at 0, missing dimensions are left out."""
+    first, second = aligned((i, j), (6, 1))
+
+    assert first is i and normal(second, {}).terms == ()
+    assert aligned((i, j), (8,)) == (j,) and aligned((i, j), ()) == ()
+
+
+def test_values_that_depend_on_the_position() -> None:
+    """An operator whose value is made of an index variable pins it."""
+    op = pk.register_op("test_reads_ramp", num_inputs=1)
+    op.set_attr("FElement", lambda node, at, read: read(*at) + pk.ast.cast(at[1], "float32"))
+    op.set_attr("FInferShape", lambda node, s: (s,))
+    node = op(pk.var("x", (6, 8), "float32")).node
+
+    assert reads_of(node, (i, j), EXTENTS).pinned == {j}
+
+
+def test_operators_without_code() -> None:
+    """An operator that has only a NumPy meaning has no element."""
+    op = pk.register_op("test_reads_none", num_inputs=1)
+    op.set_attr("FInferShape", lambda node, s: (s,))
+    with pytest.raises(CodeGenError, match="test_reads_none.* has no code: set FCodeGen or"):
+        element(op(pk.var("x", (6,), "float32")).node, (i,), [lambda *at: i])

@@ -1,0 +1,72 @@
+"""Cutting: parts that are laid out as they grow are those that are laid out at once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import passkit as pk
+from passkit.analysis import nest_builder as growth
+from passkit.analysis import nests as cutting
+from passkit.analysis.nests import Piece, cut
+from passkit.graph.graph import Graph
+from passkit.program.planning import planned
+from tests.random_stitches import random_stitch
+
+SEEDS = range(24)
+
+
+def bodies(pieces: list[Piece]) -> list[tuple[list[str], bool, list[str]]]:
+    """What parts consist of."""
+    return [
+        ([n.where for n in p.nodes], p.product, sorted(n.where for n in p.owns)) for p in pieces
+    ]
+
+
+@cache
+def groups() -> list[Graph]:
+    """Random groups of a dozen operators, and of more."""
+    found = []
+    for seed in SEEDS:
+        graph, names = random_stitch(seed, None if seed % 2 else 24)
+        made = planned(graph, "Fusion", keep_together=names)
+        found += [group.graph for group in made.attrs["subgraph"].values()]
+    return found
+
+
+def at_once(graph: Graph) -> list[Piece]:
+    """The parts where each is laid out from the beginning whenever an operator joins."""
+    return cutting._Cutting(graph, quick=False).run()
+
+
+def test_parts_that_grow() -> None:
+    """The same parts, most of which were never laid out from the beginning."""
+    grown = 0
+    for graph in groups():
+        found = cut(graph)
+        assert bodies(found) == bodies(at_once(graph))
+        grown += sum(p.growth is not None for p in found)
+
+    assert grown > 20
+
+
+def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were anything let into a part, the parts would be others; so they are laid out in the end."""
+    monkeypatch.setattr(growth.Growth, "joined", lambda self, nodes, body: True)
+    quick = [cutting._Cutting(graph, quick=True).run() for graph in groups()]
+    wrong = [k for k, graph in enumerate(groups()) if bodies(quick[k]) != bodies(at_once(graph))]
+
+    assert wrong
+    for k in wrong:
+        assert bodies(cut(groups()[k])) == bodies(at_once(groups()[k]))
+
+
+def test_small_folds_need_all_of_a_part() -> None:
+    """A sum of three elements is written out, so that its part has no axis for it."""
+    x = pk.var("x", (40, 3))
+    s = pk.ops.reduce_sum(x, axis=1)
+    graph = pk.Graph([pk.ops.tanh(pk.ops.concat(s, s, axis=0)) @ pk.var("w", (80, 5))])
+    (product,) = [p for p in cut(graph) if p.product]
+
+    assert bodies(cut(graph)) == bodies(at_once(graph)) and len(product.nodes) == 1

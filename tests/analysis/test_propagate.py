@@ -1,0 +1,345 @@
+"""Propagation of splits: every accepted state of every operator class, against what is read."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import astuple
+
+import passkit as pk
+import passkit.ops as ops
+from passkit.analysis import propagate
+from passkit.analysis.propagate import operand_states
+from passkit.analysis.tilemap import WHOLE, Reject, Split, SplitKind, Whole, single_block
+from passkit.diagnostics import Diagnostic
+from passkit.graph.describe import example
+from passkit.graph.node import known_shape
+from passkit.graph.op import FElement, FReduce, FScan
+from passkit.values.dtype import dtype_of
+from passkit.values.size import Size, substitute
+from tests import paper_rules
+from tests.probing import all_splits, allowed, blocks_of, dependence, violations
+from tests.split_cases import CASES, Case, accepted, case
+
+ROW, COLUMN = SplitKind
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_block_reads_what_its_state_does_not_give(name: str) -> None:
+    """All triples, short last blocks included, element by element."""
+    found = list(accepted(CASES[name]))
+
+    assert [(str(s), k, str(state), n) for s, k, state, n in found if n] == []
+    assert found
+
+
+def by_literal_rule(node: Any, split: Split, shapes: Any) -> list[Any]:
+    """The paper's own rule for a reduction of dimension 1, as an FSchedule."""
+    out = known_shape(node.entries[0])
+    pieces = -(-out[split.split_dim] // split.chunk)
+    found = paper_rules.literal_reduce((1,))((split.split_dim, pieces, split.kind))
+    if not isinstance(found, tuple):
+        return [Reject("the table says no")]
+    return [Split(found[0], -(-shapes[0][found[0]] // found[1]), found[2])]
+
+
+def test_the_paper_s_literal_rule_is_found_wrong() -> None:
+    """(4, 6, 8) over dimension 1: a block would own half of what it folds."""
+    literal = pk.register_op("folded_literally", num_inputs=1)
+    literal.set_attr("FInferShape", lambda node, shape: (shape[0], shape[2]))
+    literal.set_attr("FInferType", lambda node, dtype: dtype)
+    literal.set_attr("FCompute", lambda node, x: x.sum(1))
+    literal.set_attr("FSchedule", by_literal_rule)
+    found = list(accepted(case(literal, (4, 6, 8))))
+    wrong = {str(s) for s, *_, n in found if n}
+
+    assert {"(1, 4, Row)", "(1, 2, Row)", "(1, 1, Row)"} <= wrong
+    rows = [n for s, *_, n in found if s.kind is ROW and s.split_dim == 0 and 4 % s.chunk == 0]
+    assert rows == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "part, lie, caught",
+    [
+        ("owns", lambda self, split, shape, index: True, "transpose last"),
+        ("owns", lambda self, split, shape, index: True, "reverse"),
+        ("_shared", lambda self, linear, count: 1, "broadcast_to"),
+        ("_shared", lambda self, linear, count: 1, "gather"),
+    ],
+)
+def test_a_derivation_that_proves_nothing_is_found(
+    part: str, lie: Any, caught: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the proof of a split, or of a slab, blocks are seen to read what others have."""
+    monkeypatch.setattr(propagate.Block, part, lie)
+    monkeypatch.setattr(propagate, "_alike", {})
+    monkeypatch.setattr(propagate, "_aligned_state", propagate._aligned_state.__wrapped__)
+
+    assert any(n for *_, n in accepted(CASES[caught]))
+
+
+TABLE = {
+    "elementwise": paper_rules.elementwise,
+    "transpose last": paper_rules.transpose((0, 2, 1)),
+    "transpose first": paper_rules.transpose((1, 0, 2)),
+    "reduce last": paper_rules.reduce(3, (2,)),
+    "reduce middle": paper_rules.reduce(3, (1,)),
+    "reduce first": paper_rules.reduce(3, (0,)),
+    "product of a batch": paper_rules.batch_dot(4),
+    "product turned": paper_rules.batch_dot(3),
+    "reshape joins": paper_rules.reshape((2, 3, 5), (6, 5)),
+    "reshape splits": paper_rules.reshape((6, 4), (2, 3, 4)),
+    "reshape across": paper_rules.reshape((4, 6), (6, 4)),
+    "reshape flat": paper_rules.reshape((3, 7), (21,)),
+    "reshape up": paper_rules.reshape((21,), (3, 7)),
+    "broadcast_to": paper_rules.broadcast((5,), (12, 5)),
+    "broadcast_to middle": paper_rules.broadcast((3, 1, 5), (3, 4, 5)),
+    "broadcast_to last": paper_rules.broadcast((6, 1), (6, 4)),
+    "concat first": paper_rules.untouched(0, 0),
+    "concat last": paper_rules.untouched(1, 1),
+    "pad": paper_rules.untouched(1, 1),
+    "slice middle": paper_rules.untouched(1, 1),
+    "scan": paper_rules.untouched(1, 1),
+}
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_what_the_table_accepts_is_accepted(name: str) -> None:
+    """The derivation gives each operand what the corrected Table 1 gives it, or finds more."""
+    _, (output,) = CASES[name].built()
+    shape = known_shape(output)
+    accepts = 0
+    for split in all_splits(shape):
+        if shape[split.split_dim] % split.chunk:
+            continue
+        d, chunk, kind = astuple(split.canonical(shape))
+        wanted = TABLE[name]((d, shape[d] // chunk, kind))
+        if wanted is None:
+            continue
+        accepts += 1
+        for x, state in zip(output.node.inputs, operand_states(output, split), strict=True):
+            source = known_shape(x)
+            if wanted == paper_rules.FULL:
+                assert state == (WHOLE if split.blocks(shape) != 1 else single_block(source))
+            else:
+                k, pieces, kind = wanted
+                assert Split(k, source[k] // pieces, kind).same(state, source), (split, state)
+    assert accepts > 1
+
+
+# Operators of a user's own, and what is known of operators that no kernel has
+
+
+def test_a_movement_of_one_s_own_needs_no_rule() -> None:
+    """Its FElement says which elements it reads: here the rows in pairs, exchanged."""
+    swap = pk.register_op("swapped_pairs", num_inputs=1)
+    swap.set_attr("FInferShape", lambda node, shape: shape)
+    swap.set_attr("FInferType", lambda node, dtype: dtype)
+    swap.set_attr("FElement", lambda node, i, read: read(i[0] // 2 * 2 + (1 - i[0] % 2), i[1]))
+    found = list(accepted(case(swap, (6, 5))))
+
+    assert [n for *_, n in found if n] == []
+    by_pairs = {str(s): state for s, _, state, _ in found}
+    assert str(by_pairs["(1, 2, Column)"]) == "(1, 2, Column)"
+    assert by_pairs["(0, 3, Row)"] == WHOLE
+
+
+def test_a_rule_wins_and_must_fit() -> None:
+    """FSchedule is asked first; an answer for another number of operands is an error."""
+    ruled = pk.register_op("ruled_by_hand", num_inputs=2)
+    ruled.set_attr("FInferShape", lambda node, a, b: a)
+    ruled.set_attr("FInferType", lambda node, a, b: a)
+    answers = [[Split(0, 2)], [Split(1, 5), Whole(1, 7)], [Reject("no"), Split(0, 1)]]
+    ruled.set_attr("FSchedule", lambda node, split, shapes: answers[split.chunk - 1])
+    y = ruled(pk.var("x", (4, 5)), pk.var("y", (4, 5)))
+
+    with pytest.raises(
+        pk.RuleError,
+        match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
+        r"a Split, WHOLE or a Reject for each operand, got \[Split",
+    ):
+        operand_states(y, Split(0, 1))
+    assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
+    assert operand_states(y, Split(0, 3)) == (
+        Diagnostic("tile.refused", {"op": "ruled_by_hand", "reason": "no"}),
+        Split(0, 1),
+    )
+    assert operand_states(y, Whole(1, 4)) == (WHOLE, WHOLE)
+    assert operand_states(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
+
+
+def test_what_is_not_read_needs_nothing() -> None:
+    """An input of which only the shape is wanted, and one without elements."""
+    x, like, empty = pk.var("x", (4, 5)), pk.var("y", (7,)), pk.var("z", (4, 0))
+
+    for split in (Split(0, 2), Split(1, 2, COLUMN)):
+        assert operand_states(ops.sized_by(x, like), split) == (split, None)
+    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 2)) == (Split(0, 2), None)
+    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 4)) == (Split(0, 4), None)
+
+
+def test_needs_of_a_slab() -> None:
+    """A result of which a block needs a slab needs slabs of its operands, or all of them."""
+    x, y = pk.var("x", (3, 4, 5)), pk.var("y", (3, 5, 2))
+    slab = Whole(1, 6)
+
+    assert operand_states(ops.exp(x), slab) == (slab,)
+    assert operand_states(x @ y, slab) == (slab, slab)
+    assert operand_states(ops.reduce_sum(x, axis=2), Whole(2, 2)) == (Whole(2, 2),)
+    assert operand_states(ops.reduce_sum(x, axis=1), Whole(2, 2)) == (Whole(1, 10),)
+    assert operand_states(ops.transpose(x), slab) == (WHOLE,)
+    assert operand_states(ops.reshape(x, shape=(12, 5)), Whole(1, 2)) == (Whole(2, 2),)
+    assert operand_states(ops.reshape(x, shape=(12, 5)), WHOLE) == (WHOLE,)
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
+def test_slabs_are_enough(name: str) -> None:
+    """Of slabs of every result, too: no block reads what its operand's state does not give."""
+    inputs, outputs = CASES[name].built()
+    needs = dependence(outputs, CASES[name].feeds(2))
+    for o, output in enumerate(outputs):
+        shape = tuple(map(int, known_shape(output)))
+        for slab in (Whole(p, per) for p in range(len(shape) + 1) for per in (1, 3)):
+            states = dict(zip(output.node.inputs, operand_states(output, slab), strict=True))
+            for x in inputs:
+                if x in states and not isinstance(states[x], Diagnostic):
+                    own = allowed(slab, shape, 30)
+                    read = own @ needs[x.node.name][o].T
+                    assert not (read & ~allowed(states[x], known_shape(x), 30)).any(), (slab, x)
+
+
+def test_state_is_never_split() -> None:
+    """What reads or writes it has an order."""
+    y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
+
+    assert operand_states(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_shapes(seed: int) -> None:
+    """Movement and folds of random shapes: prime extents, ones, many dimensions."""
+    rng = random.Random(seed)
+    shape = tuple(rng.choice([1, 2, 3, 4, 5, 6]) for _ in range(rng.randint(1, 4)))
+    while prod(shape) > 60:
+        shape = shape[1:]
+    axis = rng.randrange(len(shape))
+    axes = rng.sample(range(len(shape)), len(shape))
+    wanted = [s for s in factored(prod(shape)) if s != shape] or [shape]
+    begin = [rng.randrange(n) for n in shape]
+    size = [rng.randint(1, n - b) for n, b in zip(shape, begin, strict=True)]
+    builds: list[Callable[[Any], Any]] = [
+        lambda x: ops.transpose(x, axes=tuple(axes)),
+        lambda x: ops.reduce_sum(x, axis=axis, keepdims=seed % 2 == 0),
+        lambda x: ops.reshape(x, shape=rng.choice(wanted)),
+        lambda x: ops.broadcast_to(x, shape=tuple(2 if n == 1 else n for n in (1, *shape))),
+        lambda x: ops.slice(x, begin=tuple(begin), size=tuple(size)),
+    ]
+    cases = [case(build, shape) for build in builds]
+    cases.append(case(lambda x, y: ops.concat(x, y, axis=0), shape, (2, *shape[1:])))
+    for each in cases:
+        found = list(accepted(each))
+        assert [(str(s), k, str(state), n) for s, k, state, n in found if n] == []
+
+
+def factored(n: int) -> list[tuple[int, ...]]:
+    """The shapes of n elements in two or three dimensions."""
+    pairs = [(a, n // a) for a in range(1, n + 1) if n % a == 0]
+    return pairs + [(a, c, b // c) for a, b in pairs for c in range(1, b + 1) if b % c == 0]
+
+
+DECLARED = (FElement, FReduce, FScan)
+"""What says which elements an operator reads; a few operators, not their composites."""
+
+
+def test_every_operator_that_declares_its_reads() -> None:
+    """The example of each in the documentation, whatever it is called: none is read too much."""
+    folder, seen, wrong = str(Path(ops.__file__).parent), set(), []
+    for op in map(pk.get_op, pk.list_ops()):
+        if not op.place.startswith(folder) or not any(op.has_attr(c.key) for c in DECLARED):
+            continue
+        call = example(op, dtype_of("float32"))
+        inputs = () if call is None else call.results[0].node.inputs
+        if not 0 < sum(prod(known_shape(e)) for e in inputs) <= 40 * len(inputs):
+            continue
+        seen.add(op.name)
+        assert call is not None
+        found = accepted(called(op, call.results[0].node))
+        wrong += [(op.name, str(s), k, str(state)) for s, k, state, n in found if n]
+
+    assert wrong == []
+    assert len(seen) > 35
+
+
+def called(op: pk.Op, node: pk.Node) -> Case:
+    """A call like that of a node."""
+    below = tuple(0 if e.dtype is not None and e.dtype.is_float else 3 for e in node.inputs)
+    shapes = tuple(known_shape(e) for e in node.inputs)
+    return Case(lambda *x: op(*x, **node.params), shapes, below)
+
+
+# Extents that only a call knows: what is derived for any must hold for each
+
+
+N = Size.symbol("n")
+SYMBOLIC: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "elementwise": (lambda x, y: x * y, ((N, 3), (N, 3))),
+    "broadcasting": (lambda x, y: x + y, ((N, 2, 3), (2, 1))),
+    "broadcasting of a row": (lambda x, y: x + y, ((2, N), (N,))),
+    "reduce": (lambda x: ops.reduce_sum(x, axis=1), ((N, 4, 2),)),
+    "reduce unknown": (lambda x: ops.reduce_sum(x, axis=1), ((4, N, 3),)),
+    "transpose": (ops.transpose, ((N, 4),)),
+    "flat": (lambda x: ops.reshape(x, shape=(-1,)), ((N, 4),)),
+    "joined": (lambda x: ops.reshape(x, shape=(-1, 4)), ((N, 2, 4),)),
+    "split": (lambda x: ops.reshape(x, shape=(-1, 4)), ((4 * N,),)),
+    "split across": (lambda x: ops.reshape(x, shape=(-1, 6)), ((3 * N, 4),)),
+    "concat": (lambda x, y: ops.concat(x, y, axis=0), ((N, 3), (4, 3))),
+    "concat last": (lambda x, y: ops.concat(x, y, axis=1), ((N, 3), (N, 2))),
+    "slice": (lambda x: x[:, 1:], ((N, 4),)),
+    "slice by steps": (lambda x: x[:, ::2], ((N, 8),)),
+    "product": (lambda x, y: x @ y, ((N, 3), (3, 4))),
+    "product of a batch": (lambda x, y: x @ y, ((2, N, 3), (2, 3, 2))),
+    "scan": (lambda x: ops.cumsum(x, axis=1), ((N, 4),)),
+    "softmax": (lambda x: ops.softmax(x, axis=-1), ((2, N, 4),)),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
+    """States over n, with numbers put in, against what is read at these numbers."""
+    build, shapes = SYMBOLIC[name]
+    sources = [pk.var(f"x{k}", s) for k, s in enumerate(shapes)]
+    output = build(*sources)
+    splits = [s for s in every_split(known_shape(output)) if s.blocks(known_shape(output)) != 1]
+    states = [dict(zip(output.node.inputs, operand_states(output, s), strict=True)) for s in splits]
+    for n in (1, 2, 5, 8):
+        given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
+        inputs, (known,) = given.built()
+        needs = dependence([known], given.feeds(n))
+        shape = known_shape(known)
+        for split, found in zip(splits, states, strict=True):
+            owner = blocks_of(numbers_in(split, n), shape)
+            for x, y in zip(sources, inputs, strict=True):
+                if not isinstance(found[x], Diagnostic):
+                    state = numbers_in(found[x], n)
+                    wrong = violations(state, known_shape(y), owner, needs[y.node.name][0])
+                    assert wrong == 0, (n, str(split), str(found[x]))
+    assert any(isinstance(x, Split) for found in states for x in found.values())
+
+
+def every_split(shape: Any) -> list[Split]:
+    """Splits of a shape with unknown extents: small chunks, all of it, and multiples."""
+    chunks = (1, 2, 3, 4, 6, 8, N, 2 * N, 4 * N)
+    return [Split(d, c, k) for d in range(len(shape)) for c in chunks for k in SplitKind]
+
+
+def numbers_in(state: Any, n: int) -> Any:
+    """A state with a number for n."""
+    if isinstance(state, Split):
+        return Split(state.split_dim, substitute(state.chunk, {"n": n}), state.kind)
+    return state and Whole(state.prefix, substitute(state.per, {"n": n}))

@@ -1,0 +1,94 @@
+"""Variants: a few templates for each group, all different, and what the model thinks of them."""
+
+from __future__ import annotations
+
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.analysis.group import Group
+from passkit.library.candidates import variants
+from passkit.planner.plan import plan_group
+from passkit.program.planning import planned
+from passkit.schedule.cost import model_seconds
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.tile_loops import tiles_of
+from passkit.schedule.tiling import Composition
+from passkit.target import cpu
+from tests.row_programs import SOFTMAX
+
+CPU = cpu()
+
+
+def group_of(text: str) -> Group:
+    """The only group of a graph in text."""
+    (found,) = planned(pk.parse(text), "Fusion").attrs["subgraph"].values()
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    "text, compositions",
+    [
+        ("x: f32[100000]; return exp(x)", {Composition.THREAD}),
+        ("x: f32[640, 480]; return transpose(x)", {Composition.BLOCK, Composition.THREAD}),
+        (SOFTMAX.format("999, 70", 1), {Composition.SHORT, Composition.ROW}),
+        (SOFTMAX.format("999, 700", 1), {Composition.ROW}),
+        ("x: f32[400, 999]; return reduce_max(x, axis=0)", {Composition.COLUMN}),
+        ("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)", {Composition.THREAD}),
+    ],
+)
+def test_a_few_ways_all_different(text: str, compositions: set[Composition]) -> None:
+    """The default first, then by the model's seconds; kernels of each way that there is."""
+    group = group_of(text)
+    first, *others = variants(group, CPU)
+
+    assert first.schedule == plan_group(group, CPU)
+    assert 2 <= len(others) + 1 <= cpu().tiling.variants
+    assert [v.seconds for v in others] == sorted(v.seconds for v in others)
+    assert len({first.template, *(v.template for v in others)}) == len(others) + 1
+    assert {v.schedule.composition for v in (first, *others)} == compositions
+
+
+def test_single_lanes_have_their_own_ways() -> None:
+    """A target without vectors neither turns blocks nor folds short rows together."""
+    single = evolve(CPU, lanes=1)
+
+    for text in ("x: f32[640, 480]; return transpose(x)", SOFTMAX.format("999, 70", 1)):
+        found = {v.schedule.composition for v in variants(group_of(text), single)}
+        assert found <= {Composition.THREAD, Composition.ROW}
+
+
+def test_what_the_model_counts() -> None:
+    """Tiles and rows cost something, idle lanes too, and one tile leaves threads without work."""
+    group = group_of("x: f32[4096, 1024]; return reduce_sum(exp(x), axis=1)")
+    plan = plan_group(group, CPU)
+    assert isinstance(plan, Schedule)
+
+    def seconds(chunk: int) -> float:
+        return model_seconds(group, evolve(plan, split=evolve(plan.split, chunk=chunk)), CPU)
+
+    assert tiles_of(plan) == 512
+    assert seconds(8) < seconds(1) and seconds(8) < seconds(4096) / 2
+    assert seconds(8) > plan.seconds
+
+
+def test_unknown_sizes_have_no_seconds() -> None:
+    """Where the model knows nothing, the order is that of the enumeration."""
+    found = variants(group_of("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)"), CPU)
+
+    assert {v.seconds for v in found} == {0.0} and len(found) > 1
+
+
+def test_the_model_of_parts_is_their_sum() -> None:
+    """A packed group takes as long as its parts."""
+    x, y = pk.var("x", (99, 7)), pk.var("y", (40, 300))
+    graph = pk.Graph([pk.ops.reduce_sum(x, axis=1), pk.ops.reduce_sum(y, axis=1)])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    (group,) = planned(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
+    plan = plan_group(group, CPU)
+    assert isinstance(plan, Schedule) and len(plan.parts) == 2
+
+    parts = group.alone()
+    each = [model_seconds(g, s, CPU) for g, s in zip(parts, plan.parts, strict=True)]
+    assert model_seconds(group, plan, CPU) == pytest.approx(sum(each))
+    assert len(variants(group, CPU)) > 1

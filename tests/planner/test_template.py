@@ -1,0 +1,488 @@
+"""Templates wired into plans: what schedules do in words, and kernels that obey words."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+import passkit as pk
+from passkit.analysis.group import Group
+from passkit.ast.stage import Level
+from passkit.diagnostics import Diagnostic
+from passkit.errors import ScheduleError
+from passkit.graph.kernel import Kernel
+from passkit.graph.node import known_shape
+from passkit.library.candidates import variants
+from passkit.passes import codegen
+from passkit.planner.plan import plan_group
+from passkit.program.planning import planned
+from passkit.runtime.blocks.kernels import _KernelRun
+from passkit.schedule import tile_loops as loops
+from passkit.schedule.schedule import Schedule, Source
+from passkit.schedule.template import NestPlan, parse_template
+from passkit.schedule.template_loops import Nest
+from passkit.schedule.template_of import nests_of_group, template_of
+from passkit.target import Target, cpu
+from passkit.values.size import evaluate, numel
+from tests.random_graphs import random_case
+from tests.random_stitches import random_stitch
+from tests.row_programs import SOFTMAX
+from tests.template_cases import Subject, check, overrides, subject, ways, wired
+
+pytestmark = pytest.mark.usefixtures("quick_kernels")
+
+
+def groups(graph: pk.Graph, **options: Any) -> list[Group]:
+    """The groups of a graph."""
+    return list(planned(graph, "Fusion", **options).attrs["subgraph"].values())
+
+
+def group_of(text: str, **options: Any) -> Group:
+    """The only group of a graph in text."""
+    (found,) = groups(pk.parse(text), **options)
+    return found
+
+
+def said(text: str, target: Target | None = None) -> str:
+    """The template of the only group of a graph in text."""
+    group, target = group_of(text), target or cpu()
+    plan = plan_group(group, target)
+    assert isinstance(plan, Schedule)
+    return str(template_of(group, plan, target))
+
+
+@pytest.mark.parametrize(
+    "text, wanted",
+    [
+        ("x: f32[99999]; return exp(x)", "exp_1[GRID_/8192-CTA_8192];"),
+        ("x: f32[n]; return exp(x)", "exp_1[GRID_/8192-CTA_8192];"),
+        ("x: f32[100]; return exp(x)", "exp_1[CTA];"),
+        ("x: f32[n, m]; y: f32[n, 1]; return add(x, y)", "add_1[GRID_~8192,CTA];"),
+        ("x: f32[999, 512]; y: f32[999, 1]; return add(x, y)", "add_1[GRID_63-WARP_16,CTA];"),
+        ("x: f32[640, 480]; return transpose(x)",
+         "transpose_1[GRID_/64-THREAD_64,GRID_/256-CTA_256];"),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[WARP,CTA];"),
+        ("x: f32[999, 300]; return exp(reduce_sum(x, axis=1))",
+         "reduce_sum_1[GRID_37-WARP_27,CTA]S; exp_1[GRID_37-WARP_27];"),
+        (SOFTMAX.format("4096, 1024", 1),
+         ("reduce_max_1[GRID_512-WARP_8,CTA]S; exp_1[GRID_512-WARP_8,CTA]S; "
+          "reduce_sum_1[GRID_512-WARP_8,CTA]S; div_1[GRID_512-WARP_8,CTA];")),
+        (SOFTMAX.format("4096, 17", 1),
+         ("reduce_max_1[GRID_86-CTA_48,THREAD]S; exp_1[GRID_86-CTA_48,CTA]S; "
+          "reduce_sum_1[GRID_86-CTA_48,THREAD]S; div_1[GRID_86-CTA_48,CTA];")),
+        ("x: f32[100, 4096]; return reduce_max(x, axis=0)",
+         "reduce_max_1[THREAD,GRID_8-CTA_512];"),
+        ("x: f32[5, 300, 1024]; return reduce_max(x, axis=1)",
+         "reduce_max_1[GRID,THREAD,GRID_2-CTA_512];"),
+    ],
+)  # fmt: skip
+def test_what_schedules_do(text: str, wanted: str) -> None:
+    """Rows of a tile are WARP, its lanes CTA, serial loops THREAD; GRID is what a tile takes."""
+    assert said(text) == wanted
+
+
+def test_single_lanes_have_no_blocks_of_two_axes() -> None:
+    """A target without vectors goes through rows of a transpose as of anything else."""
+    single = evolve(cpu(), lanes=1)
+
+    assert said("x: f32[640, 480]; return transpose(x)", single) == (
+        "transpose_1[GRID_40-WARP_12,CTA];"
+    )
+
+
+def cases() -> Iterator[tuple[Group, Target]]:
+    """Groups of random graphs, for vectors and for single lanes."""
+    for seed in range(40):
+        for group in groups(random_case(seed).graph):
+            yield group, evolve(cpu(), tile=256, lanes=1 if seed % 3 == 0 else 16)
+    for seed in range(20):
+        graph, names = random_stitch(seed)
+        for group in groups(graph, keep_together=names):
+            yield group, cpu()
+
+
+def test_templates_round_trip() -> None:
+    """Each template of a group checks, plans to the schedule that it came from, and reads back."""
+    count = 0
+    for group, target in cases():
+        found = variants(group, target)
+        assert 1 <= len(found) <= cpu().tiling.variants
+        assert len({v.template for v in found}) == len(found)
+        for variant in found:
+            again = plan_group(group, target, parse_template(str(variant.template)))
+            assert isinstance(again, Schedule), (group, str(variant.template), again)
+            assert again.source is Source.USER
+            assert template_of(group, again, target) == variant.template
+            count += 1
+    assert count > 400
+
+
+ATTRS = (
+    *("GRID", "WARP", "CTA", "THREAD", "GRID_2", "GRID_/3", "GRID_~64", "GRID_4-CTA_8"),
+    *("GRID_/16-WARP_16", "GRID_/16-CTA_16", "GRID_2-THREAD_9", "WARP_2-CTA_4", "GRID_99999"),
+)
+
+
+def test_any_words_are_obeyed_or_refused() -> None:
+    """What is written at random has a schedule that does it, or an answer; never another."""
+    rng = random.Random(0)
+    obeyed = refused = 0
+    for group, target in cases():
+        stages = list(variants(group, target)[0].template.stages)
+        for _ in range(12):
+            k = rng.randrange(len(stages))
+            attrs = ",".join(rng.choice(ATTRS) for _ in stages[k].attrs)
+            text = f"{stages[k].name}[{attrs}]{'S' if stages[k].shared else ''};"
+            words = " ".join(text if j == k else str(s) for j, s in enumerate(stages))
+            try:
+                plan = plan_group(group, target, parse_template(words))
+            except ScheduleError:
+                refused += 1
+                continue
+            if isinstance(plan, Diagnostic):
+                refused += 1
+                continue
+            obeyed += 1
+            again = plan_group(group, target, template_of(group, plan, target))
+            assert again == plan, (words, str(template_of(group, plan, target)))
+    assert obeyed > 100 and refused > 100
+
+
+# Ownership: the marks of the block interpreter against the words.
+
+
+def owners_by_words(stage: NestPlan, nest: Nest) -> list[tuple[int, ...]]:
+    """The block of each element of a result, by what a template says."""
+    found = []
+    for i in product(*(range(int(n)) for n in nest.result)):
+        at = dict(zip(nest.axes, i, strict=True)) if nest.axes else {}
+        block = []
+        for d in nest.kept:
+            part, extent = stage.part(d, Level.GRID), nest.dims[d]
+            assert isinstance(extent, int)
+            if part is not None:
+                block.append(at[d] // int(part.steps(extent)))
+        found.append(tuple(block))
+    return found
+
+
+def owners_by_marks(kernel: Kernel) -> dict[str, np.ndarray]:
+    """The tile that stored each element of each result."""
+    rng = np.random.default_rng(0)
+    sizes = [evaluate(n, {}) for n in kernel.sizes]
+    arrays = [
+        rng.random(int(b.extent)).astype(b.dtype.numpy)  # type: ignore[arg-type]
+        for b in kernel.ast.params
+    ]
+    run = _KernelRun(
+        kernel.ast, arrays, dict(zip(kernel.ast.sizes, sizes, strict=True)), kernel.name, True, 0
+    )
+    run.run()
+    return {m.buffer.name: m.region.stores.tile for m in run.params if m.buffer.written}
+
+
+OWNED = (
+    "x: f32[50000]; return exp(x)",
+    "x: f32[99, 51]; y: f32[99, 1]; return add(x, y)",
+    "x: f32[99, 51]; return transpose(x)",
+    "x: f32[4, 20, 9, 40]; return transpose(x, axes=(0, 3, 1, 2))",
+    "x: f32[600, 3]; b: f32[3]; return mul(x, b)",
+    SOFTMAX.format("99, 70", 1),
+    SOFTMAX.format("99, 300", 1),
+    "x: f32[40, 999]; return reduce_max(x, axis=0)",
+    "x: f32[5, 30, 90]; r = reduce_sum(x, axis=1); return r, exp(r)",
+    "x: f32[300, 7]; y: f32[300, 1]; z = mul(x, y); return z, reduce_sum(z, axis=1)",
+)
+
+
+@pytest.mark.parametrize("text", OWNED)
+def test_tiles_own_what_templates_say(text: str) -> None:
+    """Two elements of a result lie in one tile just where the words put them in one block."""
+    graph = pk.parse(text)
+    ((node, group),) = planned(graph, "Fusion").attrs["subgraph"].items()
+    seen = set()
+    for variant in variants(group, cpu()):
+        plan = planned(graph, "CodeGen", templates={node.name: variant.template})
+        (kernel,) = plan.attrs["kernel"].values()
+        marks = owners_by_marks(kernel)
+        nests = {n.name: n for n in nests_of_group(group, variant.schedule, cpu())}
+        roots = [s for s in variant.template.stages if nests[s.name].root]
+        assert len(roots) == len(marks)
+        for stage in roots:
+            words = owners_by_words(stage, nests[stage.name])
+            numbered = np.unique(words, axis=0, return_inverse=True)[1].reshape(-1)
+            assert any(_same_blocks(numbered, m) for m in marks.values()), (str(stage), text)
+        seen.add((kernel.source, kernel.sizes, kernel.grid))
+    assert len(seen) == len(variants(group, cpu())) > 1
+
+
+def _same_blocks(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape:
+        return False
+    pairs = {(int(i), int(j)) for i, j in zip(a, b, strict=True)}
+    return len(pairs) == len({*a.tolist()}) == len({*b.tolist()})
+
+
+def test_attention_under_all_its_templates() -> None:
+    """A stitched kernel is cut elsewhere by each of its templates, and computes the same."""
+    q, k, v = (pk.var(name, (2, 33, 8)) for name in "qkv")
+    graph = pk.Graph([pk.ops.softmax(pk.ops.matmul(q, k, transpose_b=True) * 0.3) @ v])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    rng = np.random.default_rng(0)
+    feeds = {n: rng.standard_normal((2, 33, 8)).astype(np.float32) for n in "qkv"}
+    (wanted,) = pk.interpret(graph, feeds)
+    ranked = pk.templates(graph, keep_together=names)[0]
+    texts = [ranked.template, *(str(o.template) for o in ranked.others)]
+    tiles = set()
+    for text in texts[:8]:
+        for target in ("blocks", "cpu"):
+            run = pk.compile(
+                graph, target=target, keep_together=names, templates={ranked.name: text}
+            )
+            np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
+        tiles.add(run.kernels[0].grid)
+    assert len(texts) > 4 and len(tiles) > 2
+
+
+def test_rows_on_both_sides_of_a_fold() -> None:
+    """What is kept between stages is dealt out to blocks as the folds beside it are."""
+    graph = pk.Graph([pk.ops.softmax(pk.var("x", (2, 5, 700)), axis=1)])
+    x = np.random.default_rng(0).standard_normal((2, 5, 700)).astype(np.float32)
+    (wanted,) = pk.interpret(graph, {"x": x})
+    ranked = pk.templates(graph)[0]
+    texts = [ranked.template, *(str(o.template) for o in ranked.others)]
+    for text in texts:
+        assert "exp_1[GRID,THREAD," in text
+        for target in ("blocks", "cpu"):
+            run = pk.compile(graph, target=target, templates={ranked.name: text})
+            np.testing.assert_allclose(run(x=x)[0], wanted, rtol=1e-5, atol=1e-7)
+    assert len(texts) > 2
+    wrong = re.sub(r"exp_1\[GRID,THREAD,[^]]*\]", "exp_1[GRID,GRID,CTA]", texts[0])
+    with pytest.raises(ScheduleError, match="exp_1: loop 1 is folded and cannot be GRID; a block"):
+        pk.compile(graph, templates={ranked.name: wrong})
+
+
+def test_results_that_follow_what_they_move() -> None:
+    """Heads put side by side have no loops of their own: a template speaks of what is moved."""
+    q, k, v = (pk.var(name, (2, 3, 17, 8)) for name in "qkv")
+    heads = pk.ops.softmax(pk.ops.matmul(q, k, transpose_b=True)) @ v
+    graph = pk.Graph([pk.ops.reshape(pk.ops.transpose(heads, (0, 2, 1, 3)), shape=(2, 17, 24))])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    rng = np.random.default_rng(0)
+    feeds = {n: rng.standard_normal((2, 3, 17, 8)).astype(np.float32) for n in "qkv"}
+    (wanted,) = pk.interpret(graph, feeds)
+    ranked = pk.templates(graph, keep_together=names)[0]
+    texts = [ranked.template, *(str(o.template) for o in ranked.others)]
+
+    assert "reshape" not in texts[0] and any("reshape" in text for text in texts)
+    for text in texts[:6]:
+        run = pk.compile(graph, target="blocks", keep_together=names, templates={ranked.name: text})
+        np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
+
+
+def test_values_of_packed_parts_have_the_names_of_the_whole() -> None:
+    """A stitched part of a packed kernel, two of whose values have one operator."""
+    assert check(subject(744))[2] == []
+
+
+def test_phases_may_leave_out_what_they_compute_again() -> None:
+    """A template of phases need not name what a stitched one of them does not keep."""
+    graph = pk.parse(
+        "x: f32[33, 2, 33]; y: f32[33, 33, 2]; z: f32[33, 33, 33]; s = sub(x, x);"
+        "t = tanh(matmul(s, y)); u = tanh(matmul(s, z, transpose_b=true));"
+        "m = neg(reduce_max(u, axis=(0, 1, 2))); f = sigmoid(flip(s, axis=0));"
+        "return f, reshape(t, shape=(-1,)), transpose(t, axes=(0, 2, 1)), m, u"
+    )
+    names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+    found = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
+    ((name, own),) = found.items()
+    named = [{s.name for s in v.template.stages} for v in own]
+
+    assert any(others < named[0] for others in named)
+    for variant in own:
+        given = {name: variant.template}
+        plan = planned(graph, "CodeGen", keep_together=names, templates=given)
+        (schedule,) = plan.attrs["schedule"].values()
+        (group,) = plan.attrs["subgraph"].values()
+        assert template_of(group, schedule, cpu()) == variant.template
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 21, 7))
+def test_random_groups_under_all_their_templates(first: int) -> None:
+    """C++ and the block interpreter find what NumPy finds, however loops are dealt out.
+
+    A graph has several groups. `benchmarks/fuzz_templates.py` checks thousands.
+    """
+    subjects = [subject(seed) for seed in range(first, first + 7)]
+    plans = wired(subjects)
+    found = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
+    wrong = [what for _, _, several in found for what in several]
+
+    assert not wrong, "\n\n".join(wrong[:3])
+    assert sum(groups for groups, _, _ in found) >= 15
+
+
+def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiles that are left out where a template asks for many; templates that say nothing new."""
+    graph = pk.parse("x: f32[64, 300]; return reduce_sum(exp(x), axis=1)")
+    rng = np.random.default_rng(0)
+    feeds = {"x": rng.standard_normal((64, 300)).astype(np.float32)}
+
+    def judge(run: Any) -> None:
+        np.testing.assert_allclose(run(feeds)[0], np.exp(feeds["x"]).sum(1), rtol=1e-5)
+
+    one = Subject(0, graph, {}, {"target": "blocks"}, judge)
+    assert check(one)[2] == []
+    codegen._kernel.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(loops, "_ceil", lambda a, b: a // b)
+        wrong = check(one)[2]
+    codegen._kernel.cache_clear()
+    assert any("BlocksError" in what for what in wrong)
+    with monkeypatch.context() as patch:
+        patch.setattr("tests.template_cases.overrides", lambda found: [*overrides(found)][:1] * 2)
+        assert "has one kernel for" in check(one)[2][0]
+
+
+def test_sizes_that_are_related_otherwise() -> None:
+    """What is planned anew for a call has other loops, and templates of its own."""
+    graph = pk.parse("x: f32[?, 8]; y: f32[?, 8]; s = add(x, y); return s")
+    run = pk.compile(graph, templates={"s": "add_1[GRID_/16-CTA_16];"})
+    x, y = np.ones((5, 8), np.float32), np.ones((1, 8), np.float32)
+
+    assert run(x=x, y=x)[0].sum() == run(x=x, y=y)[0].sum() == 80
+    assert "add_1[GRID_/16-CTA_16];" in str(pk.templates(run.graph))
+
+
+# What cannot be done.
+
+
+@pytest.mark.parametrize(
+    "text, template, message",
+    [
+        (SOFTMAX.format("99, 300", 1), "x_1[CTA];", "the group has no value 'x_1' with loops"),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[CTA,WARP];",
+         r"has reduce_sum_1\[CTA,WARP\]; here; one like it has reduce_sum_1\[WARP,CTA\];"),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[GRID_3-WARP_2,CTA];",
+         r"has reduce_sum_1\[GRID_3-WARP_2,CTA\]; here; one like it has .*GRID_3-WARP_3,CTA\]"),
+        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[CTA,THREAD];",
+         r"no kernel of it has reduce_sum_1\[CTA,THREAD\];"),
+        ("x: f32[99, 300]; return reduce_max(x, axis=0)", "reduce_max_1[THREAD,GRID_2-CTA_100];",
+         r"one like it has reduce_max_1\[THREAD,GRID_2-CTA_150\];"),
+        ("x: f32[99, n]; return reduce_max(x, axis=0)", "reduce_max_1[THREAD,CTA];",
+         "a tile of n lanes has no known size; write GRID_/N"),
+        (SOFTMAX.format("9999, 200", 1),
+         ("reduce_max_1[GRID_3-CTA_3333,THREAD]S; exp_1[GRID_3-CTA_3333,CTA]S; "
+          "reduce_sum_1[GRID_3-CTA_3333,THREAD]S; div_1[GRID_3-CTA_3333,CTA];"),
+         "a tile needs [0-9]+ bytes of scratch, and there are [0-9]+; give blocks fewer rows"),
+    ],
+)  # fmt: skip
+def test_what_no_kernel_does(text: str, template: str, message: str) -> None:
+    """The answer names what was asked and what is possible; nothing else is run instead."""
+    (name,) = [n.name for n in planned(pk.parse(text), "Fusion").attrs["subgraph"]]
+    with pytest.raises(ScheduleError, match=message):
+        planned(pk.parse(text), "SchedulePlan", templates={name: template})
+
+
+@pytest.mark.parametrize("launch, shown", [({"cta_num": 7}, "cta_num 7"), ({"cta_size": 64}, "64")])
+def test_launches_are_the_targets(launch: dict[str, int], shown: str) -> None:
+    """Blocks are as many as there are pieces, and have the target's threads."""
+    group = group_of("x: f32[999]; return exp(x)")
+    given = evolve(parse_template("exp_1[GRID_4-CTA_250];"), **launch)
+
+    with pytest.raises(ScheduleError, match=f"of 256 threads; got .*{shown}"):
+        plan_group(group, cpu(), given)
+
+
+def test_tiles_of_results_must_agree() -> None:
+    """Two results of a stitched kernel have as many tiles each."""
+    x, w = pk.var("x", (8, 16, 4)), pk.var("w", (8, 4, 16))
+    y = x @ w
+    graph = pk.Graph([pk.ops.tanh(y), pk.ops.reduce_sum(pk.ops.exp(y), axis=2)])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    ranked = pk.templates(graph, keep_together=names)[0]
+    stages = parse_template(ranked.template).stages
+    text = " ".join(
+        str(s) if not s.name.startswith("reduce") else "reduce_sum_1[GRID,GRID,CTA];"
+        for s in stages
+    )
+
+    with pytest.raises(ScheduleError, match="tanh has 8 blocks, reduce_sum has 128"):
+        planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: text})
+
+
+def test_the_default_in_words_is_the_default() -> None:
+    """Its own template changes nothing of a kernel, but who chose it."""
+    group = group_of(SOFTMAX.format("99, 300", 1))
+    plan = plan_group(group, cpu())
+    assert isinstance(plan, Schedule)
+
+    given = plan_group(group, cpu(), template_of(group, plan, cpu()))
+
+    assert given == evolve(plan, source=Source.USER)
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        "GRID_/64-WARP_64,CTA",
+        "GRID_~4096,CTA",
+        "GRID_/64-THREAD_64,GRID_/512-CTA_512",
+    ],
+)
+def test_unknown_sizes_in_other_ways(attrs: str) -> None:
+    """Where one way for lanes to lie needs a number, another may do without."""
+    group = group_of("x: f32[m, n]; return transpose(x)")
+    given = parse_template(f"transpose_1[{attrs}];")
+
+    plan = plan_group(group, cpu(), given)
+
+    assert isinstance(plan, Schedule) and template_of(group, plan, cpu()) == given
+
+
+def test_words_of_other_spellings() -> None:
+    """Pieces or steps, rows by warps or one after another: what means the same is the same."""
+    group = group_of("x: f32[1000, 300]; return reduce_sum(x, axis=1)")
+    plans = {
+        plan_group(group, cpu(), parse_template(f"reduce_sum_1[{attrs}];"))
+        for attrs in (
+            *("GRID_10-WARP_100,CTA", "GRID_/100,CTA", "GRID_10,CTA", "GRID_/100-WARP_200,CTA"),
+            *("GRID_~30000,CTA", "GRID_10-WARP_100,CTA_300"),
+        )
+    }
+
+    assert len(plans) == 1 and not isinstance(plans.pop(), Diagnostic)
+
+
+def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:
+    """A template of a packed group has the values of all its parts; each part obeys its own."""
+    x, y = pk.var("x", (99, 7)), pk.var("y", (40, 300))
+    graph = pk.Graph([pk.ops.reduce_sum(x, axis=1), pk.ops.reduce_sum(y, axis=1)])
+    names = [[n for node, n in graph.names.items() if node.op is not None]]
+    ranked = pk.templates(graph, keep_together=names)[0]
+    first, second = parse_template(ranked.template).stages
+    changed = parse_template(f"{first} {second.name}[GRID_20-WARP_2,CTA];")
+
+    plan = planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: changed})
+
+    ((node, group),) = plan.attrs["subgraph"].items()
+    assert template_of(group, plan.attrs["schedule"][node], cpu()) == changed
+    assert ranked.composition == "packed"
+
+
+def test_nests_cover_the_results() -> None:
+    """Each result has a nest with as many elements."""
+    for group, target in list(cases())[::7]:
+        plan = plan_group(group, target)
+        assert isinstance(plan, Schedule)
+        sizes = [numel(n.result) for n in nests_of_group(group, plan, target) if n.root]
+        results = {e.node: numel(known_shape(e)) for e in group.graph.outputs}
+        assert sorted(map(str, sizes)) == sorted(map(str, results.values()))

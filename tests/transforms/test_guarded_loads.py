@@ -1,0 +1,77 @@
+"""Loads in arms under conditions that are loaded: one local each, and texts that stay short."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passkit as pk
+from passkit.ast import Binary, Expr, Load, Select, Var, const
+from passkit.transforms.guarded_loads import with_named_arms
+from passkit.values.dtype import bool_, int64
+
+AT, ZERO = Var("i", int64), const(0, int64)
+
+
+def named(x: Expr) -> tuple[Expr, list[Expr]]:
+    """The expression with names, and what each name stands for."""
+    lets: list[Expr] = []
+
+    def bind(part: Expr) -> Var:
+        lets.append(part)
+        return Var(f"v{len(lets) - 1}", part.dtype)
+
+    return with_named_arms(x, bind), lets
+
+
+def less(a: Expr, b: Expr) -> Expr:
+    """A comparison."""
+    return Binary("<", a, b, bool_)
+
+
+def test_a_load_at_a_loaded_index_is_bound_where_it_is_wanted() -> None:
+    """The index is loaded once under the outer condition, its user under both."""
+    p = Load("p", AT, int64)
+    inner = Select(less(p, ZERO), ZERO, Load("q", p, int64), int64)
+
+    found, lets = named(Select(less(AT, const(9, int64)), inner, ZERO, int64))
+
+    path, v = Var("v0", bool_), Var("v1", int64)
+    assert lets[0] == less(AT, const(9, int64))
+    assert lets[1] == Select(path, p, ZERO, int64)
+    assert lets[2].op == "&" and lets[2].a == path  # type: ignore[attr-defined]
+    assert lets[3] == Select(Var("v2", bool_), Load("q", v, int64), ZERO, int64)
+    assert found == Select(
+        lets[0], Select(less(v, ZERO), ZERO, Var("v3", int64), int64), ZERO, int64
+    )
+
+
+def test_arms_without_such_conditions_stay_as_they_are() -> None:
+    """A padded array, or a gather outside arms, needs no names."""
+    padded = Select(less(AT, const(9, int64)), Load("p", AT, int64), ZERO, int64)
+    gathered = Load("q", Load("p", AT, int64), int64)
+
+    assert named(padded) == (padded, [])
+    assert named(gathered) == (gathered, [])
+
+
+def chain(depth: int) -> Any:
+    """Rows taken by indices, again and again, and the whole padded."""
+    y = pk.var("x", (40, 24))
+    for k in range(depth):
+        y = pk.ops.take_along_axis(y, pk.var(f"i{k}", (40, 24), "int64"), axis=1, mode="zero")
+    return pk.Graph([pk.ops.pad(y, ((1, 1), (0, 0)))])
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_indices_of_indices_in_padding(depth: int, rng: np.random.Generator) -> None:
+    """Each level adds about as much text as the one before, and results are right."""
+    graph = chain(depth)
+    exe = pk.compile(graph)
+    feeds = {f"i{k}": rng.integers(-40, 40, (40, 24)) for k in range(depth)}
+    feeds["x"] = rng.normal(size=(40, 24)).astype(np.float32)
+
+    assert max(len(k.source) for k in exe.kernels) < 2500
+    np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(graph, feeds)[0])
