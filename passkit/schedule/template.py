@@ -247,7 +247,10 @@ def _list(names: Collection[str]) -> str:
 
 
 def _check_loops(stage: NestPlan, nest: Nest) -> None:
-    """Rank, the mark S, and the order of levels."""
+    """Check the rank, the mark S and the order of levels of a nest's template.
+
+    Raises: ScheduleError with the loops of ``nest`` that do not agree.
+    """
     if len(stage.attrs) != len(nest.dims):
         raise ScheduleError(
             f"{stage.name} has {len(nest.dims)} loops, {list(nest.dims)}; {stage} has "
@@ -287,9 +290,12 @@ def kind_of(stage: NestPlan, nest: Nest) -> SplitKind:
 
 
 def _check_grid(stage: NestPlan, nest: Nest) -> None:
-    """Blocks own consecutive elements: of the first loops, or of the last, and never of a fold.
+    """Check that a block has consecutive elements, along the first loops or the last ones.
 
-    What folds nothing, and nobody else reads, may be dealt out along any loops.
+    A reduced loop cannot be distributed over blocks. A value that reduces nothing and that no other
+    value reads may be distributed along any loops.
+
+    Raises: ScheduleError with the loop that cannot be.
     """
     for d in stage.grid:
         if d in nest.whole or d in nest.passed:

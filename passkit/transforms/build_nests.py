@@ -128,7 +128,10 @@ class _Stitched:
         return part
 
     def _laid(self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]) -> Part:
-        """A part with an iteration space: stages as of a group of its own."""
+        """Return a nest with an iteration domain, whose stages are those of a group of its own.
+
+        Raises: CodeGenError if the schedule was made for another group.
+        """
         body = [self.nodes[j] for j in plan.nodes]
         laid = lay_part(self.group, body, [e.node for e in results], self.regions)
         if isinstance(laid, Diagnostic) or laid.layout.space.axes != schedule.axes:

@@ -54,7 +54,10 @@ def packed(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
 
 
 def _parts(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> list[Lowered]:
-    """The kernels of the parts, each with its number of tiles."""
+    """Return the kernels of the components, each with its number of tiles.
+
+    Raises: CodeGenError if the schedule or the plan of scratch memory was made for another group.
+    """
     if not len(group.parts) == len(schedule.parts) == len(shared.parts):
         raise CodeGenError(
             f"{group} has {len(group.parts)} parts, its schedule {len(schedule.parts)} and its "

@@ -97,7 +97,10 @@ def _part(region: Region, k: int, axis: Axis) -> tuple[Expr, Expr]:
 def _matrix(
     buffer: str, place: Sum, down: Var, along: Var, first: Mapping[Var, Expr], node: Node
 ) -> Matrix:
-    """A matrix whose rows and columns are counted from the first that a tile has."""
+    """Return a matrix whose rows and columns are counted from the first ones of a tile.
+
+    Raises: CodeGenError if the elements do not have even strides.
+    """
     steps = {v: place.coefficient(v) for v in (down, along)}
     rest = place
     for v, step in steps.items():

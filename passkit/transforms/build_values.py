@@ -94,10 +94,15 @@ class Values:
         return cast(total, wanted)
 
     def at(self, node: Node, index: Index, guarded: bool = False) -> Expr:
-        """The expression of ``node``'s value at ``index``.
+        """Return the expression of a node's value at an index.
 
-        ``guarded`` says that ``index`` is only valid in the arm of a select that reads it: what it
-        loads must then stay inside the expression.
+        Args:
+            node: the node.
+            index: the index of the element.
+            guarded: whether ``index`` is valid only in the branch of a select that reads it. Loads
+                at it must then stay inside the expression.
+
+        Raises: CodeGenError if the node has several results, or cannot be computed at an index.
         """
         assert node.op is not None
         inside: frozenset[int] = frozenset()
