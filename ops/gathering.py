@@ -30,11 +30,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, Size
 
 if TYPE_CHECKING:
-    from passkit.analysis import accesses as reads
+    from passkit.analysis import accesses
     from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
 else:
-    reads = Lazy("passkit.analysis.accesses")
+    accesses = Lazy("passkit.analysis.accesses")
 
 
 def register_gather(
@@ -243,8 +243,8 @@ def _take_along_axis_element(node: Node, index: Index, read: Reader, read_index:
     """
     shape, indices = (known_shape(e) for e in node.inputs)
     axis = normalize_axis(node, len(shape), node.params["axis"])
-    i = read_index(*reads.aligned(index, indices))
-    aligned = reads.aligned(index, shape)
+    i = read_index(*accesses.broadcast_index(index, indices))
+    aligned = accesses.broadcast_index(index, shape)
     return _read_indexed(
         node,
         read,

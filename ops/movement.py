@@ -32,11 +32,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, divide_exactly, has_size, numel
 
 if TYPE_CHECKING:
-    from passkit.analysis import accesses as reads
+    from passkit.analysis import accesses
     from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
 else:
-    reads = Lazy("passkit.analysis.accesses")
+    accesses = Lazy("passkit.analysis.accesses")
 
 
 def register_movement(
@@ -466,7 +466,7 @@ broadcast_to = register_movement(
 )
 broadcast_to.set_attr("FInferShape", _broadcast_to_shape)
 broadcast_to.set_attr(
-    "FElement", lambda node, index, read: read(*reads.aligned(index, _input_shape(node)))
+    "FElement", lambda node, index, read: read(*accesses.broadcast_index(index, _input_shape(node)))
 )
 broadcast_to.set_attr("FCompute", lambda node, x: np.broadcast_to(x, node.entries[0].shape))
 broadcast_to.set_attr("FSimplify", lambda node: as_replacement(node, node.inputs[0]))

@@ -26,11 +26,11 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, Shape, numel
 
 if TYPE_CHECKING:
-    from passkit.analysis import accesses as reads
+    from passkit.analysis import accesses
     from passkit.analysis.accesses import Index, Reader
     from passkit.ast import Expr
 else:
-    reads = Lazy("passkit.analysis.accesses")
+    accesses = Lazy("passkit.analysis.accesses")
 
 Array = Any
 
@@ -384,13 +384,13 @@ def _rows_along_axis_element(node: Node, index: Index, read: Reader) -> Expr:
     """
     shape = parse_extents(node, node.params["shape"], "shape")
     axis = normalize_axis(node, len(shape), node.params["axis"])
-    i = read(*reads.aligned(index, known_shape(node.inputs[0])))
+    i = read(*accesses.broadcast_index(index, known_shape(node.inputs[0])))
     strides = _strides(shape)
     number = _row_number([(i, shape[axis])], [strides[axis]], index_mode(node) == "clip")
     other_axes = [
         position * ast.size_of(stride)
         for k, (position, stride) in enumerate(
-            zip(reads.aligned(index, shape), strides, strict=True)
+            zip(accesses.broadcast_index(index, shape), strides, strict=True)
         )
         if k != axis
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import passkit as pk
-from passkit.analysis.accesses import element
+from passkit.analysis.accesses import element_expr
 from passkit.fusion.contract import contract
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.planner.plan import plan_group
@@ -23,7 +23,7 @@ def lowered(group: pk.Group, schedule_of: str = "x: f32[4]; return exp(x)") -> A
 
 def element_of(node: pk.Node) -> Any:
     """Return the expression of an element of a node's result, for no operands and a scalar."""
-    return element(node, (), [])
+    return element_expr(node, (), [])
 
 
 def fused_by_hand(

@@ -138,18 +138,18 @@ def stitched_graphs() -> Iterator[tuple[str, list[Any]]]:
 
 
 def program_of(
-    name: str, outputs: list[Any], is_stitched: bool = False, **options: Any
+    name: str, outputs: list[Any], is_multi_nest: bool = False, **options: Any
 ) -> NestProgram | None:
     """Return the program of a graph; None if it is not one kernel of loop IR.
 
     Args:
         name: what it computes.
         outputs: the outputs of the graph.
-        is_stitched: whether all operators must be in one kernel.
+        is_multi_nest: whether all operators must be in one kernel.
         **options: options of the compiler.
     """
     graph = pk.Graph(outputs)
-    if is_stitched:
+    if is_multi_nest:
         options["keep_together"] = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     passes = ("SplitReduce", *PASSES) if name.startswith("joined") else PASSES
     planned = pk.ApplyPasses(graph, passes, target="cuda", **options)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from passkit.analysis.slots import Sharing, share
+from passkit.analysis.slots import SlotAssignment, fit
 from passkit.planner import multi_nest as plan
 
 
@@ -26,10 +26,10 @@ def dropped_arrays() -> Iterator[list[Any]]:
     dropped: list[Any] = []
 
     def noted(*arguments: Any) -> Any:
-        sharing = share(*arguments)
-        dropped.extend(sharing.dropped if isinstance(sharing, Sharing) else ())
+        sharing = fit(*arguments)
+        dropped.extend(sharing.dropped if isinstance(sharing, SlotAssignment) else ())
         return sharing
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "share", noted)
+        patch.setattr(plan, "fit", noted)
         yield dropped

@@ -10,7 +10,7 @@ from attrs import frozen
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.analysis.propagate import operand_states
+from passkit.analysis.propagate import operand_tile_maps
 from passkit.analysis.tilemap import Split
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import known_shape
@@ -124,7 +124,7 @@ def accepted(case: Case, seed: int = 1) -> Iterator[tuple[Split, int, Any, int]]
         shape = tuple(map(int, known_shape(output)))
         for split in all_splits(shape):
             owner = blocks_of(split, shape)
-            states = dict(zip(output.node.inputs, operand_states(output, split), strict=True))
+            states = dict(zip(output.node.inputs, operand_tile_maps(output, split), strict=True))
             for k, x in enumerate(inputs):
                 if x in states and not isinstance(states[x], Diagnostic):
                     source = tuple(map(int, known_shape(x)))

@@ -18,7 +18,7 @@ from passkit.ast.stage import (
     Stage,
     Store,
 )
-from passkit.transforms.insert_barriers import with_waits
+from passkit.transforms.insert_barriers import insert_barriers
 from passkit.values import dtype as dt
 
 F32 = dt.float32
@@ -52,7 +52,7 @@ def kernel(parts: tuple[Part, ...], inputs: int, scratch: tuple[Buffer, ...]) ->
     params = [Buffer(f"x{k}", F32, Place.GLOBAL, 1 << 20) for k in range(inputs)]
     params.append(Buffer("y0", F32, Place.GLOBAL, 1 << 20, True))
     phase = Phase(Loop(TILE, number(0), TILES, Level.GRID), parts)
-    return with_waits(KernelAST(tuple(params), ("n0", "n1", "n2"), scratch, (phase,)))
+    return insert_barriers(KernelAST(tuple(params), ("n0", "n1", "n2"), scratch, (phase,)))
 
 
 def rows_of_tile(count: int, stages: tuple[Stage | Dot, ...]) -> Part:

@@ -12,7 +12,7 @@ import passkit as pk
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
 from passkit.graph.kernel import Kernel
-from passkit.library.candidates import Variant, variants
+from passkit.library.candidates import Candidate, candidates_of
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from tests.fuzzing import UnequalError, blocks_of, options, runs, said
@@ -69,14 +69,14 @@ def subject(seed: int) -> Subject:
     return Subject(seed, case.graph, options(case), blocks, judge)
 
 
-def ways(graph: Graph, **given: Any) -> dict[str, tuple[Variant, ...]]:
+def ways(graph: Graph, **given: Any) -> dict[str, tuple[Candidate, ...]]:
     """The variants of each group, by the name of its node."""
     plan = planned(graph, "SchedulePlan", **given)
     target = plan.attrs["options"]["target"]
-    return {plan.names[n]: variants(g, target) for n, g in plan.attrs["subgraph"].items()}
+    return {plan.names[n]: candidates_of(g, target) for n, g in plan.attrs["subgraph"].items()}
 
 
-def overrides(alternatives: Mapping[str, tuple[Variant, ...]]) -> Iterator[dict[str, Any]]:
+def overrides(alternatives: Mapping[str, tuple[Candidate, ...]]) -> Iterator[dict[str, Any]]:
     """Templates for all groups at a time, until each has had all of its own."""
     for k in range(max(map(len, alternatives.values()), default=0)):
         yield {name: own[k].template for name, own in alternatives.items() if k < len(own)}

@@ -21,13 +21,13 @@ Index = tuple[Expr, ...]
 Reader = Callable[..., Expr]
 
 
-def aligned(index: Sequence[Expr], shape: Shape) -> Index:
+def broadcast_index(index: Sequence[Expr], shape: Shape) -> Index:
     """The index into an input of ``shape`` that broadcasts to a result indexed by ``index``."""
     tail = index[len(index) - len(shape) :]
     return tuple(size_of(0) if n == 1 else i for i, n in zip(tail, shape, strict=True))
 
 
-def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, ...]:
+def element_expr(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, ...]:
     """The value of each result of ``node`` at ``index``, given a reader for each input.
 
     Raises: CodeGenError for an operator that has neither FElement nor FCodeGen.
@@ -42,13 +42,14 @@ def element(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, 
             f"run it in NumPy"
         )
     values = [
-        read(*aligned(index, known_shape(e))) for read, e in zip(readers, node.inputs, strict=True)
+        read(*broadcast_index(index, known_shape(e)))
+        for read, e in zip(readers, node.inputs, strict=True)
     ]
     return call_codegen(node, *values)
 
 
 @frozen
-class Reads:
+class Accesses:
     """Each read of an input, in order: its position and simplified index; and pinned variables.
 
     ``pinned`` are the index variables that the value itself depends on, ``numbers`` the integers
@@ -61,13 +62,13 @@ class Reads:
     plain: bool = False
 
 
-def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
-    """What ``node`` reads for its element at ``index``."""
+def accesses_of(node: Node, index: Index, extents: Extents) -> Accesses:
+    """What ``node`` reads for its element_expr at ``index``."""
     op = node.op
     assert op is not None
     if not op.has_attr("FElement"):
         shapes = [known_shape(e) for e in node.inputs]
-        return Reads(tuple((k, aligned(index, s)) for k, s in enumerate(shapes)))
+        return Accesses(tuple((k, broadcast_index(index, s)) for k, s in enumerate(shapes)))
     values, probes = _probed(node, index)
     known: dict[Expr, Expr] = {}
     found = []
@@ -78,7 +79,7 @@ def reads_of(node: Node, index: Index, extents: Extents) -> Reads:
             known[probe] = Read(node.inputs[k], at, probe.dtype)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
     numbers = tuple(simplify(i, extents) for x in values for i in _numbers(x, extents))
-    return Reads(tuple(found), pinned, numbers, plain=values == tuple(probes))
+    return Accesses(tuple(found), pinned, numbers, plain=values == tuple(probes))
 
 
 def _numbers(x: Expr, extents: Extents) -> Iterator[Expr]:
@@ -101,7 +102,7 @@ def _known(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
     return replace_children(x, lambda child: _known(child, values))
 
 
-def guarded_reads(node: Node, index: Index) -> frozenset[int]:
+def guarded_accesses(node: Node, index: Index) -> frozenset[int]:
     """The reads, by number, that happen in an arm of a select only.
 
     Elsewhere their index may be none.
@@ -147,7 +148,7 @@ def _probed(node: Node, index: Index) -> tuple[tuple[Expr, ...], dict[Expr, tupl
 
         return read
 
-    return element(node, index, [reader(k) for k in range(len(node.inputs))]), probes
+    return element_expr(node, index, [reader(k) for k in range(len(node.inputs))]), probes
 
 
 def _unguarded(x: Expr) -> Iterator[Var]:

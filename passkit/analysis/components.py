@@ -8,7 +8,7 @@ from functools import lru_cache
 from attrs import define, field, frozen
 
 from passkit.analysis.domain import Axis
-from passkit.analysis.domain_info import lay_out
+from passkit.analysis.domain_info import analyze_domain
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -31,7 +31,7 @@ for the text of a loop, so 200 columns of one matrix are 25 loops, and equal one
 
 
 @frozen(eq=False)
-class GroupPart:
+class Component:
     """A closed part of a group's graph, with the group's numbers of its inputs and outputs.
 
     Numbers of inputs go on with outputs, of which a phase reads those that earlier ones made.
@@ -48,7 +48,7 @@ class GroupPart:
         return self.source.get(node, node)
 
 
-def parts_of(graph: Graph) -> tuple[GroupPart, ...]:
+def independent_components(graph: Graph) -> tuple[Component, ...]:
     """The parts of a group's graph with no data flow between, in the order of first outputs.
 
     Where parts have one space and read the same arrays, or have few, one loop does it all: they
@@ -58,10 +58,10 @@ def parts_of(graph: Graph) -> tuple[GroupPart, ...]:
     loops = _joined(graph, found) if len(found) > 1 else []
     if len(loops) < 2:
         inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
-        return (GroupPart(graph, inputs, outputs),)
+        return (Component(graph, inputs, outputs),)
     number = {n: k for k, n in enumerate(graph.inputs)}
     return tuple(
-        GroupPart(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs))
+        Component(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs))
         for r in loops
     )
 
@@ -141,8 +141,8 @@ def _axes(key: str, held: UncachedArgument[Graph]) -> tuple[Axis, ...] | None:
     """The axes of a graph's space, if it has one."""
     if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.value.nodes):
         return None
-    layout = lay_out(held.value)
-    return None if isinstance(layout, Diagnostic) else layout.space.axes
+    info = analyze_domain(held.value)
+    return None if isinstance(info, Diagnostic) else info.domain.axes
 
 
 def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:

@@ -17,7 +17,7 @@ from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, numel
 
 
-class Role(Flag):
+class ValueKind(Flag):
     """How a value of a group lies in its space."""
 
     FULL = auto()
@@ -51,12 +51,12 @@ def _extents(axes: tuple[tuple[str, Extent], ...]) -> Extents:
     return Known(axes)
 
 
-class Space:
+class Domain:
     """Axes in row-major order."""
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         self.axes = axes
-        self._indices: dict[tuple[Role, Shape], Index] = {}  # a group asks for few, and often
+        self._indices: dict[tuple[ValueKind, Shape], Index] = {}  # a group asks for few, and often
 
     @cached_property
     def extents(self) -> Extents:
@@ -110,30 +110,30 @@ class Space:
                 return False
         return True
 
-    def index(self, role: Role, shape: Shape) -> Index:
+    def index(self, role: ValueKind, shape: Shape) -> Index:
         """The index in ``shape`` of a FULL or ROW value at the current point."""
         key = role, shape
         if key not in self._indices:
-            linear = self.full if role is Role.FULL else self.row
+            linear = self.full if role is ValueKind.FULL else self.row
             self._indices[key] = unravel(linear, shape, self.extents)
         return self._indices[key]
 
 
 @frozen
-class Folding:
+class ReducedAxes:
     """The axes along which an operator folds its input, and in what chunks."""
 
     axes: tuple[int, ...]
     chunks: Chunks | None = None
 
 
-def folding_of(node: Node) -> Folding | None:
+def reduced_axes_of(node: Node) -> ReducedAxes | None:
     """How a reduction or a scan lies in its input; None for another operator."""
     found = reduce_of(node)
     if found is not None:
-        return Folding(found.axes, found.chunks)
+        return ReducedAxes(found.axes, found.chunks)
     scan = scan_of(node)
-    return None if scan is None else Folding((scan.axis,))
+    return None if scan is None else ReducedAxes((scan.axis,))
 
 
 def axes_of(

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import lru_cache
 
-from passkit.analysis.accesses import Index, reads_of
+from passkit.analysis.accesses import Index, accesses_of
 from passkit.analysis.domain import (
     Axis,
-    Folding,
-    Role,
-    Space,
+    Domain,
+    ReducedAxes,
+    ValueKind,
     axes_of,
-    folding_of,
+    reduced_axes_of,
 )
 from passkit.analysis.row_moves import RowOrder, row_orders
 from passkit.analysis.unrolled import FEW, SMALL, unrolled_graphs
@@ -49,7 +49,7 @@ def _refined(
     return axes_of(finer, None if reduced is None else tuple(flags))
 
 
-class Layout:
+class DomainInfo:
     """A group's space and the role of every node in it.
 
     ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
@@ -60,33 +60,33 @@ class Layout:
     def __init__(
         self,
         graph: Graph,
-        space: Space,
+        domain: Domain,
         cut: Shape | None = None,
         chunks: Chunks | None = None,
         orders: Mapping[Node, RowOrder] | None = None,
     ) -> None:
-        self.graph, self.space = graph, space
+        self.graph, self.domain = graph, domain
         self.cut, self.chunks = cut, chunks
         self.orders = orders or {}
         self.reverse: bool | None = None
-        self.roles: dict[Node, Role] = {}
-        self.demands: dict[Node, dict[Index, Role]] = {}
+        self.roles: dict[Node, ValueKind] = {}
+        self.uses: dict[Node, dict[Index, ValueKind]] = {}
         self.accesses: list[Sum] = []
-        self.input_reads: dict[Node, list[Sum]] = {}
+        self.input_accesses: dict[Node, list[Sum]] = {}
         self.pinned: set[Var] = set()
         self.numbers: list[Sum] = []
         self._linear: dict[tuple[Index, Shape], Sum] = {}
-        self._indices: dict[tuple[Entry, Role], Index] = {}
+        self._indices: dict[tuple[Entry, ValueKind], Index] = {}
 
-    def index(self, entry: Entry, role: Role) -> Index:
+    def index(self, entry: Entry, role: ValueKind) -> Index:
         """The index of a FULL or ROW value at the current point."""
         shape, order = known_shape(entry), self.orders.get(entry.node)
         if order is None:
-            return self.space.index(role, shape)
+            return self.domain.index(role, shape)
         if (entry, role) not in self._indices:
-            *rows, last = self.space.index(Role.FULL, order.shape)
-            own = order.rows_at(tuple(rows), shape, self.space.extents)
-            point: Expr = last if role is Role.FULL else size_of(0)
+            *rows, last = self.domain.index(ValueKind.FULL, order.shape)
+            own = order.rows_at(tuple(rows), shape, self.domain.extents)
+            point: Expr = last if role is ValueKind.FULL else size_of(0)
             self._indices[entry, role] = (*own, point)
         return self._indices[entry, role]
 
@@ -94,7 +94,7 @@ class Layout:
         """The row-major linear index, found once: chains of elementwise values share theirs."""
         found = self._linear.get((index, shape))
         if found is None:
-            found = self._linear[index, shape] = ravel(index, shape, self.space.extents)
+            found = self._linear[index, shape] = ravel(index, shape, self.domain.extents)
         return found
 
     def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
@@ -102,48 +102,48 @@ class Layout:
         found = reduce_of(node)
         if found is not None:
             entry = node.inputs[0]
-            return [(entry, self.index(entry, Role.FULL))]
+            return [(entry, self.index(entry, ValueKind.FULL))]
         if scan_of(node) is not None:
             return [(node.inputs[0], index)]
-        found_at = reads_of(node, index, self.space.extents)
+        found_at = accesses_of(node, index, self.domain.extents)
         self.pinned |= found_at.pinned
-        self.numbers += [normal(x, self.space.extents) for x in found_at.numbers]
+        self.numbers += [normal(x, self.domain.extents) for x in found_at.numbers]
         return [(node.inputs[k], i) for k, i in found_at.at]
 
-    def role_at(self, entry: Entry, index: Index) -> Role:
+    def role_at(self, entry: Entry, index: Index) -> ValueKind:
         """Return whether an access reads a value at the current point, in the row, or elsewhere.
 
         The result of a reduction is a value of the row even where every row has one point.
         """
         shape = known_shape(entry)
         if entry.node in self.orders:
-            role = Role.ROW if shape[-1] == 1 else Role.FULL
-            return role if index == self.index(entry, role) else Role.INLINE
+            role = ValueKind.ROW if shape[-1] == 1 else ValueKind.FULL
+            return role if index == self.index(entry, role) else ValueKind.INLINE
         total = numel(shape)
         linear = self.linear(index, shape)
-        full = total == self.space.size and linear == self.space.full
+        full = total == self.domain.size and linear == self.domain.full
         if full and reduce_of(entry.node) is None:
-            return Role.FULL
-        if self.space.reduced and total == self.space.rows and linear == self.space.row:
-            return Role.ROW
-        return Role.INLINE
+            return ValueKind.FULL
+        if self.domain.reduced and total == self.domain.rows and linear == self.domain.row:
+            return ValueKind.ROW
+        return ValueKind.INLINE
 
 
 @lru_cache(maxsize=256)
-def lay_out(graph: Graph) -> Layout | Diagnostic:
+def analyze_domain(graph: Graph) -> DomainInfo | Diagnostic:
     """Return where every value of a group lives, or why the group has no common space.
 
     Where rows are moved after they were reduced, the space has the order of what is moved. Kept for
     the passes that ask again about the same graph; not to be changed.
     """
-    plain = lay_out_in_order(graph)
+    plain = analyze_domain_in_order(graph)
     if isinstance(plain, Diagnostic) and row_orders(graph):
         moved = _laid_out(graph, None, is_moved=True)
         return plain if isinstance(moved, Diagnostic) else moved
     return plain
 
 
-def lay_out_in_order(graph: Graph) -> Layout | Diagnostic:
+def analyze_domain_in_order(graph: Graph) -> DomainInfo | Diagnostic:
     """Return the layout in which each value has its elements in the order of the space.
 
     Short reductions are written out where nothing but what they leave is wanted, so that the space
@@ -151,94 +151,98 @@ def lay_out_in_order(graph: Graph) -> Layout | Diagnostic:
     """
     plain = _laid_out(graph, None)
     for unrolled in unrolled_graphs(graph):
-        layout = _laid_out(unrolled, None)
-        if not isinstance(layout, Diagnostic) and _is_better(layout, plain):
-            return layout
+        info = _laid_out(unrolled, None)
+        if not isinstance(info, Diagnostic) and _is_better(info, plain):
+            return info
     return plain
 
 
-Boundary = Callable[[Space], list[Sum]]
+Boundary = Callable[[Domain], list[Sum]]
 """More accesses, which keep axes apart that the group alone would join."""
 
 
-def lay_apart(graph: Graph, apart: Boundary) -> Layout | Diagnostic:
+def analyze_bounded_domain(graph: Graph, apart: Boundary) -> DomainInfo | Diagnostic:
     """The same for a part of a stitched kernel, with axes that a boundary goes through apart."""
     return _laid_out(graph, apart)
 
 
-def _is_better(layout: Layout, other: Layout | Diagnostic) -> bool:
+def _is_better(info: DomainInfo, other: DomainInfo | Diagnostic) -> bool:
     """Return whether a layout computes short reductions once, and reads no worse across lanes."""
-    for node, at in layout.demands.items():
-        if node.op is SMALL and any(role is not Role.FULL for role in at.values()):
+    for node, at in info.uses.items():
+        if node.op is SMALL and any(role is not ValueKind.FULL for role in at.values()):
             return False
     if isinstance(other, Diagnostic):
-        needs_near = bool(layout.space.reduced)  # parts of a stitched kernel may read in order
+        needs_near = bool(info.domain.reduced)  # parts of a stitched kernel may read in order
     else:
-        needs_near = other.space.axes[-1].reduced
-    return not needs_near or all(_is_near(layout.space, a) for a in layout.accesses)
+        needs_near = other.domain.axes[-1].reduced
+    return not needs_near or all(_is_near(info.domain, a) for a in info.accesses)
 
 
-def _is_near(space: Space, access: Sum) -> bool:
+def _is_near(domain: Domain, access: Sum) -> bool:
     """Whether lanes read whole cache lines, or rows of a few elements that are read repeatedly.
 
     They are read repeatedly where the index does not depend on some axis of the space.
     """
-    lane = space.axes[-1].var
+    lane = domain.axes[-1].var
     step = access.coefficient(lane)
     if not all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in access.terms):
         return False
     named = {v for x, _ in access.terms for v in variables(x)}
-    again = any(a.var not in named for a in space.axes)
+    again = any(a.var not in named for a in domain.axes)
     return step in (0, 1, 2, -1) or (again and isinstance(step, int) and 0 < step <= FEW)
 
 
-def _laid_out(graph: Graph, apart: Boundary | None, is_moved: bool = False) -> Layout | Diagnostic:
+def _laid_out(
+    graph: Graph, apart: Boundary | None, is_moved: bool = False
+) -> DomainInfo | Diagnostic:
     """Return the layout of a group in its own order, or in that in which its rows are moved."""
-    if apart is None and all(folding_of(n) is None for n in graph.nodes):
+    if apart is None and all(reduced_axes_of(n) is None for n in graph.nodes):
         anchor = largest_of(graph.outputs)
         if _is_flat(graph, anchor):
             return _flat(graph, anchor)
     spread = _spread(graph, is_moved)
     if isinstance(spread, Diagnostic):
         return spread
-    layout, accesses, pinned = spread
-    more = accesses if apart is None else [*accesses, *apart(layout.space)]
-    merged = merge_axes(layout.space, more, pinned)
-    if len(merged.axes) == len(layout.space.axes):
-        return layout
+    info, accesses, pinned = spread
+    more = accesses if apart is None else [*accesses, *apart(info.domain)]
+    merged = merge_axes(info.domain, more, pinned)
+    if len(merged.axes) == len(info.domain.axes):
+        return info
     return _joined(graph, merged.axes, is_moved)
 
 
 @lru_cache(maxsize=256)
-def _spread(graph: Graph, is_moved: bool) -> tuple[Layout, list[Sum], frozenset[Var]] | Diagnostic:
+def _spread(
+    graph: Graph, is_moved: bool
+) -> tuple[DomainInfo, list[Sum], frozenset[Var]] | Diagnostic:
     """Return the layout with all axes apart, its accesses to inputs, and the axes that must stay.
 
     Integers that values are made of count as accesses.
     """
-    reductions = [(n, f) for n in graph.nodes if (f := folding_of(n)) is not None]
+    reductions = [(n, f) for n in graph.nodes if (f := reduced_axes_of(n)) is not None]
     orders = row_orders(graph) if is_moved else {}
     if reductions:
         first, reduction = reductions[0]
         anchor = known_shape(first.inputs[0])
         if first in orders:
             anchor = orders[first].shape
-            reduction = Folding((len(anchor) - 1,))
-        layout = spread_over(anchor, reduction, graph)
-        layout.orders = orders
+            reduction = ReducedAxes((len(anchor) - 1,))
+        info = spread_over(anchor, reduction, graph)
+        info.orders = orders
     else:
-        layout = spread_over(largest_of(graph.outputs), None, graph)
-    problem = _demand(layout)
-    stepped = [*layout.accesses, *layout.numbers]
-    layout.pinned |= _inside(layout.accesses)
-    return problem or (layout, stepped, frozenset(_inside(layout.accesses)))
+        info = spread_over(largest_of(graph.outputs), None, graph)
+    problem = _demand(info)
+    stepped = [*info.accesses, *info.numbers]
+    info.pinned |= _inside(info.accesses)
+    return problem or (info, stepped, frozenset(_inside(info.accesses)))
 
 
-def spread_over(anchor: Shape, folding: Folding | None, graph: Graph) -> Layout:
+def spread_over(anchor: Shape, folding: ReducedAxes | None, graph: Graph) -> DomainInfo:
     """The layout of a group, still empty, over one shape with all axes apart."""
     nodes = (n for n in graph.nodes if not is_leaf(n))
-    space = space_over(anchor, folding, others_of(anchor, nodes))
+    domain = space_over(anchor, folding, others_of(anchor, nodes))
     chunks = None if folding is None else folding.chunks
-    return Layout(graph, space, anchor if chunks else None, chunks)
+    return DomainInfo(graph, domain, anchor if chunks else None, chunks)
 
 
 def others_of(anchor: Shape, nodes: Iterable[Node]) -> list[Shape]:
@@ -254,21 +258,23 @@ def others_of(anchor: Shape, nodes: Iterable[Node]) -> list[Shape]:
     )
 
 
-def space_over(anchor: Shape, folding: Folding | None, others: list[Shape]) -> Space:
+def space_over(anchor: Shape, folding: ReducedAxes | None, others: list[Shape]) -> Domain:
     """The space of a shape with all axes apart, cut finer where ``others`` need it."""
     reduced = None if folding is None else folding.axes
     if folding is not None and folding.chunks is not None:
-        return Space(axes_of(anchor, reduced, folding.chunks))
-    return Space(_refined(anchor, reduced, others))
+        return Domain(axes_of(anchor, reduced, folding.chunks))
+    return Domain(_refined(anchor, reduced, others))
 
 
 @lru_cache(maxsize=1024)
-def _joined(graph: Graph, axes: tuple[Axis, ...], is_moved: bool = False) -> Layout | Diagnostic:
+def _joined(
+    graph: Graph, axes: tuple[Axis, ...], is_moved: bool = False
+) -> DomainInfo | Diagnostic:
     """Return the layout with these axes, some of which are joined."""
     spread = _spread(graph, is_moved)
     assert not isinstance(spread, Diagnostic)
-    layout = Layout(graph, Space(axes), spread[0].cut, spread[0].chunks, spread[0].orders)
-    return _demand(layout) or layout
+    info = DomainInfo(graph, Domain(axes), spread[0].cut, spread[0].chunks, spread[0].orders)
+    return _demand(info) or info
 
 
 def _is_flat(graph: Graph, shape: Shape) -> bool:
@@ -280,17 +286,17 @@ def _is_flat(graph: Graph, shape: Shape) -> bool:
     ) and not any(n.op is not None and n.op.has_attr("FElement") for n in graph.nodes)
 
 
-def _flat(graph: Graph, shape: Shape) -> Layout:
-    layout = Layout(graph, Space((Axis(Var("i0", dt.int64), numel(shape)),)))
-    index = layout.space.index(Role.FULL, shape)
+def _flat(graph: Graph, shape: Shape) -> DomainInfo:
+    info = DomainInfo(graph, Domain((Axis(Var("i0", dt.int64), numel(shape)),)))
+    index = info.domain.index(ValueKind.FULL, shape)
     for node in graph.nodes:
         if not is_leaf(node):
-            layout.roles[node] = Role.FULL
-            layout.demands[node] = {index: Role.FULL}
+            info.roles[node] = ValueKind.FULL
+            info.uses[node] = {index: ValueKind.FULL}
         elif node.is_variable:
             same = known_shape(node.entries[0]) == shape
-            layout.input_reads[node] = [layout.space.full if same else Sum(())]
-    return layout
+            info.input_accesses[node] = [info.domain.full if same else Sum(())]
+    return info
 
 
 def largest_of(outputs: Iterable[Entry]) -> Shape:
@@ -300,46 +306,46 @@ def largest_of(outputs: Iterable[Entry]) -> Shape:
     return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
 
 
-def _demand(layout: Layout) -> Diagnostic | None:
+def _demand(info: DomainInfo) -> Diagnostic | None:
     """Walk from what must be stored or folded to what that reads, users before producers."""
-    space, graph = layout.space, layout.graph
-    wanted = layout.demands
+    domain, graph = info.domain, info.graph
+    wanted = info.uses
     for entry in graph.outputs:
         if is_leaf(entry.node):
             return Diagnostic("graph.output_is_input", at=(entry.node.label,))
-        role = output_role(layout, entry)
+        role = output_role(info, entry)
         if role is None:
             return Diagnostic(
                 "domain.output",
                 {
                     "value": entry.name,
                     "count": numel(known_shape(entry)),
-                    "domain": space.size,
+                    "domain": domain.size,
                 },
                 (entry.node.label,),
             )
-        wanted.setdefault(entry.node, {})[space.index(role, known_shape(entry))] = role
+        wanted.setdefault(entry.node, {})[domain.index(role, known_shape(entry))] = role
     for node in reversed(graph.nodes):
         if is_leaf(node):
             continue
         at = wanted.get(node, {})
-        folding = folding_of(node)
+        folding = reduced_axes_of(node)
         if folding is not None:
-            problem = check_fold(layout, node, folding, at)
+            problem = check_fold(info, node, folding, at)
             if problem is not None:
                 return problem
         for index, role in at.items():
-            layout.roles[node] = layout.roles.get(node, role) | role
-            for entry, where in layout.reads(node, index):
+            info.roles[node] = info.roles.get(node, role) | role
+            for entry, where in info.reads(node, index):
                 if is_leaf(entry.node):
                     if entry.node.is_variable:
                         shape = known_shape(entry)
-                        access = layout.linear(where, shape)
-                        layout.accesses.append(access)
-                        layout.input_reads.setdefault(entry.node, []).append(access)
+                        access = info.linear(where, shape)
+                        info.accesses.append(access)
+                        info.input_accesses.setdefault(entry.node, []).append(access)
                 else:
-                    met = layout.role_at(entry, where)
-                    if folding is not None and met is not Role.FULL:
+                    met = info.role_at(entry, where)
+                    if folding is not None and met is not ValueKind.FULL:
                         return Diagnostic(
                             "domain.value_reduced", {"value": node.label}, (node.label,)
                         )
@@ -347,40 +353,40 @@ def _demand(layout: Layout) -> Diagnostic | None:
     return None
 
 
-def output_role(layout: Layout, entry: Entry) -> Role | None:
+def output_role(info: DomainInfo, entry: Entry) -> ValueKind | None:
     """How an output lies in the space; None where it does not."""
     total = numel(known_shape(entry))
-    if reduce_of(entry.node) is not None or total != layout.space.size:
-        return Role.ROW if layout.space.reduced and total == layout.space.rows else None
-    return Role.FULL
+    if reduce_of(entry.node) is not None or total != info.domain.size:
+        return ValueKind.ROW if info.domain.reduced and total == info.domain.rows else None
+    return ValueKind.FULL
 
 
 def check_fold(
-    layout: Layout, node: Node, found: Folding, at: dict[Index, Role]
+    info: DomainInfo, node: Node, found: ReducedAxes, at: dict[Index, ValueKind]
 ) -> Diagnostic | None:
     """Why a fold that is read ``at`` some indices does not fit the space, if so."""
-    space, scan = layout.space, scan_of(node)
+    domain, scan = info.domain, scan_of(node)
     named = (node.label,)
     value = {"value": node.label}
-    own = Role.ROW if scan is None else Role.FULL
+    own = ValueKind.ROW if scan is None else ValueKind.FULL
     if any(role is not own for role in at.values()):
         code = "domain.value_row" if scan is None else "domain.value_point"
         return Diagnostic(code, value, named)
     if scan is not None:
-        if layout.reverse not in (None, scan.reverse):
+        if info.reverse not in (None, scan.reverse):
             return Diagnostic("domain.value_scan", value, named)
-        layout.reverse = scan.reverse
+        info.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
-    order = layout.orders.get(node)
-    if order is not None and order.count * shape[-1] == space.size:
-        index = layout.index(node.inputs[0], Role.FULL)
-        is_whole = space.folds(index, found.axes) and order.count == space.rows
+    order = info.orders.get(node)
+    if order is not None and order.count * shape[-1] == domain.size:
+        index = info.index(node.inputs[0], ValueKind.FULL)
+        is_whole = domain.folds(index, found.axes) and order.count == domain.rows
         return None if is_whole else Diagnostic("domain.value_axes", value, named)
-    if order is not None or numel(shape) != space.size:
+    if order is not None or numel(shape) != domain.size:
         return Diagnostic("domain.value_shape", {"value": node.label, "shape": shape}, named)
-    if found.chunks != layout.chunks or (layout.cut is not None and shape != layout.cut):
+    if found.chunks != info.chunks or (info.cut is not None and shape != info.cut):
         return Diagnostic("domain.value_chunks", value, named)
-    if not space.folds(space.index(Role.FULL, shape), found.axes):
+    if not domain.folds(domain.index(ValueKind.FULL, shape), found.axes):
         return Diagnostic("domain.value_axes", value, named)
     return None
 
@@ -391,14 +397,14 @@ def _inside(accesses: list[Sum]) -> set[Var]:
     return {v for atom in atoms for v in variables(atom)}
 
 
-def merge_axes(space: Space, accesses: list[Sum], pinned: Set[Var]) -> Space:
+def merge_axes(domain: Domain, accesses: list[Sum], pinned: Set[Var]) -> Domain:
     """The space with neighbouring axes joined where every access steps through both as one.
 
     ``pinned`` axes are divided, or say where data is looked up; they stay.
     """
     pinned = pinned | _inside(accesses)
     groups: list[list[Axis]] = []
-    for axis in space.axes:
+    for axis in domain.axes:
         last = groups[-1][-1] if groups else None
         if (
             last is not None
@@ -414,7 +420,7 @@ def merge_axes(space: Space, accesses: list[Sum], pinned: Set[Var]) -> Space:
             groups[-1].append(axis)
         else:
             groups.append([axis])
-    return Space(
+    return Domain(
         tuple(
             Axis(
                 Var(f"i{k}", dt.int64),

@@ -19,7 +19,7 @@ from passkit.values.arguments import instance, mapping
 from passkit.values.size import symbols_of
 
 if TYPE_CHECKING:
-    from passkit.analysis.components import GroupPart
+    from passkit.analysis.components import Component
 
 
 class Kind(Enum):
@@ -54,13 +54,13 @@ class Group:
         return self.graph.key
 
     @cached_property
-    def parts(self) -> tuple[GroupPart, ...]:
+    def parts(self) -> tuple[Component, ...]:
         """What it falls into that has no data flow between: itself alone, as a rule."""
         from passkit.analysis.components import (
-            parts_of,  # a start that finds all kernels ready needs none
+            independent_components,  # a start that finds all kernels ready needs none
         )
 
-        return parts_of(self.graph)
+        return independent_components(self.graph)
 
     def alone(self) -> list[Group]:
         """Each of these parts as a group by itself."""

@@ -12,7 +12,7 @@ from functools import reduce
 
 from attrs import field, frozen
 
-from passkit.analysis.propagate import operand_states
+from passkit.analysis.propagate import operand_tile_maps
 from passkit.analysis.tilemap import Split, SplitState, Whole, join
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
@@ -29,7 +29,7 @@ _Ask = tuple[Entry, SplitState, Node]
 
 
 @frozen(eq=False)
-class SplitPart:
+class NestResults:
     """Nodes in post-order that are computed together, and the ``results`` that leave them.
 
     What nodes read of each other they compute at any element, whatever a block has of it.
@@ -49,8 +49,8 @@ class SplitPart:
         return frozenset(self.nodes)
 
 
-def consistent(
-    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[SplitPart]
+def infer_tile_maps(
+    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[NestResults]
 ) -> States | Diagnostic:
     """What a block has of the results of all parts, or why that cannot be.
 
@@ -76,7 +76,7 @@ class _Walk:
         self.states: States = {}
         self.blocks: Extent = 1
 
-    def run(self, parts: Sequence[SplitPart]) -> States | Diagnostic:
+    def run(self, parts: Sequence[NestResults]) -> States | Diagnostic:
         """The states, or the first thing on the way that has none."""
         problem = self._begin()
         for part in reversed(parts):
@@ -111,7 +111,7 @@ class _Walk:
         name = self.graph.names[entry.node]
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
-    def _settle(self, part: SplitPart) -> Diagnostic | None:
+    def _settle(self, part: NestResults) -> Diagnostic | None:
         """Give each result of a part the one state that it has."""
         for entry in part.results:
             asked = self.asked.get(entry)
@@ -122,7 +122,7 @@ class _Walk:
                 self.states[entry] = state
         return None
 
-    def _ask(self, part: SplitPart) -> Diagnostic | None:
+    def _ask(self, part: NestResults) -> Diagnostic | None:
         """Hand on what the states of a part's results ask of its operands."""
         states = tuple(map(self.states.get, part.results))
         asks = part.asks.get(states)
@@ -138,7 +138,7 @@ class _Walk:
                 into[found] = node
         return None
 
-    def _asks(self, part: SplitPart) -> tuple[_Ask, ...] | Diagnostic:
+    def _asks(self, part: NestResults) -> tuple[_Ask, ...] | Diagnostic:
         inner: dict[Entry, _Asked] = {
             e: {self.states[e]: None} for e in part.results if e in self.states
         }
@@ -146,7 +146,9 @@ class _Walk:
         for node in reversed(part.nodes):
             wanted = [(e, state) for e in node.entries for state in inner.get(e, ())]
             for entry, state in wanted:
-                for operand, found in zip(node.inputs, operand_states(entry, state), strict=True):
+                for operand, found in zip(
+                    node.inputs, operand_tile_maps(entry, state), strict=True
+                ):
                     if isinstance(found, Diagnostic):
                         data = {"value": self._name(entry), "state": state, "reason": found}
                         return Diagnostic("tile.operator", data, (node.label,))

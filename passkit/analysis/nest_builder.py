@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from attrs import define, field
 
 from passkit.analysis.accesses import Index
-from passkit.analysis.domain import Folding, Role, folding_of
+from passkit.analysis.domain import ReducedAxes, ValueKind, reduced_axes_of
 from passkit.analysis.domain_info import (
-    Layout,
+    DomainInfo,
     check_fold,
     largest_of,
     others_of,
@@ -24,11 +24,11 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.values.size import Shape
 
-_Read = tuple[Node, Index, Role]
+_Read = tuple[Node, Index, ValueKind]
 
 
 @define(eq=False)
-class Growth:
+class NestBuilder:
     """Nodes in one space with all axes apart, and at which indices each is read.
 
     All their folds, if any, are one ``folding`` of the shape ``anchor``.
@@ -37,9 +37,9 @@ class Growth:
     graph: Graph
     inside: set[Node]
     anchor: Shape
-    folding: Folding | None
+    folding: ReducedAxes | None
     others: list[Shape]
-    layout: Layout
+    info: DomainInfo
     seen: set[_Read] = field(factory=set)
 
     def joined(self, nodes: Sequence[Node], body: Iterable[Node]) -> bool:
@@ -53,23 +53,25 @@ class Growth:
         self.inside.update(new)
         return self._fits(new)
 
-    def _frame(self, new: Sequence[Node]) -> tuple[Shape, Folding | None] | None:
+    def _frame(self, new: Sequence[Node]) -> tuple[Shape, ReducedAxes | None] | None:
         """What the part folds with nodes that are new; None where it is not all one."""
-        folds = ((known_shape(n.inputs[0]), f) for n in new if (f := folding_of(n)) is not None)
+        folds = (
+            (known_shape(n.inputs[0]), f) for n in new if (f := reduced_axes_of(n)) is not None
+        )
         own = self.anchor, self.folding
         return own if all(found == own for found in folds) else None
 
     def _fits(self, new: Sequence[Node]) -> bool:
-        layout, space = self.layout, self.layout.space
+        info, domain = self.info, self.info.domain
         found: list[_Read] = []
         for entry in _outputs(self.graph, new, self.inside):
-            role = output_role(layout, entry)
+            role = output_role(info, entry)
             if role is None:
                 return False
-            found.append((entry.node, space.index(role, known_shape(entry)), role))
+            found.append((entry.node, domain.index(role, known_shape(entry)), role))
         for n in new:
-            fold = folding_of(n)
-            if fold is not None and check_fold(layout, n, fold, {}) is not None:
+            fold = reduced_axes_of(n)
+            if fold is not None and check_fold(info, n, fold, {}) is not None:
                 return False
         while found:
             read = found.pop()
@@ -81,22 +83,22 @@ class Growth:
                 found += more
         return True
 
-    def _behind(self, node: Node, index: Index, role: Role) -> list[_Read] | None:
+    def _behind(self, node: Node, index: Index, role: ValueKind) -> list[_Read] | None:
         """What a node reads for its element at an index; None where that does not fit."""
-        layout, folding = self.layout, folding_of(node)
-        if folding is not None and check_fold(layout, node, folding, {index: role}) is not None:
+        info, folding = self.info, reduced_axes_of(node)
+        if folding is not None and check_fold(info, node, folding, {index: role}) is not None:
             return None
         found: list[_Read] = []
-        for entry, at in layout.reads(node, index):
+        for entry, at in info.reads(node, index):
             if entry.node in self.inside:
-                met = layout.role_at(entry, at)
-                if folding is not None and met is not Role.FULL:
+                met = info.role_at(entry, at)
+                if folding is not None and met is not ValueKind.FULL:
                     return None
                 found.append((entry.node, at, met))
         return found
 
 
-def grown(graph: Graph, nodes: Sequence[Node]) -> Growth | None:
+def nest_builder_of(graph: Graph, nodes: Sequence[Node]) -> NestBuilder | None:
     """The space of some nodes; None where they have none, or none that is found so easily."""
     frame = _frame_of(graph, nodes)
     if frame is None:
@@ -104,15 +106,15 @@ def grown(graph: Graph, nodes: Sequence[Node]) -> Growth | None:
     anchor, folding = frame
     others = others_of(anchor, nodes)
     chunks = None if folding is None else folding.chunks
-    space = space_over(anchor, folding, others)
-    layout = Layout(graph, space, anchor if chunks else None, chunks)
-    made = Growth(graph, set(nodes), anchor, folding, others, layout)
+    domain = space_over(anchor, folding, others)
+    info = DomainInfo(graph, domain, anchor if chunks else None, chunks)
+    made = NestBuilder(graph, set(nodes), anchor, folding, others, info)
     return made if made._fits(nodes) else None
 
 
-def _frame_of(graph: Graph, nodes: Sequence[Node]) -> tuple[Shape, Folding | None] | None:
+def _frame_of(graph: Graph, nodes: Sequence[Node]) -> tuple[Shape, ReducedAxes | None] | None:
     """The shape that nodes have a space over, and how they all fold it."""
-    folds = {(known_shape(n.inputs[0]), f) for n in nodes if (f := folding_of(n)) is not None}
+    folds = {(known_shape(n.inputs[0]), f) for n in nodes if (f := reduced_axes_of(n)) is not None}
     if folds:
         return folds.pop() if len(folds) == 1 else None
     return largest_of(_outputs(graph, nodes, set(nodes))), None

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from passkit.analysis.closed_nest import closed, laid_out
-from passkit.analysis.domain import Role
-from passkit.analysis.domain_info import Layout, lay_apart
-from passkit.analysis.nests import Piece, cut, results_of
+from passkit.analysis.closed_nest import analyze_extracted, extract_nest
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo, analyze_bounded_domain
+from passkit.analysis.nests import NestNodes, form_nests, nest_outputs
 from passkit.ast.index import Sum
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
@@ -20,40 +20,44 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.values.size import numel
 
-Accesses = Mapping[Entry, set[Sum]]
+EntryAccesses = Mapping[Entry, set[Sum]]
 """Where the elements of a result read each value that other parts leave, in terms of its point."""
 
 
 @lru_cache(maxsize=256)
-def cuts(graph: Graph) -> list[list[Piece]]:
+def nest_partitions(graph: Graph) -> list[list[NestNodes]]:
     """The ways to cut a group into parts, that with the most parts first."""
-    pieces = cut(graph)
-    pairs = zip(pieces, results_of(graph, pieces), strict=True)
+    pieces = form_nests(graph)
+    pairs = zip(pieces, nest_outputs(graph, pieces), strict=True)
     finer = [part for piece, results in pairs for part in _apart(graph, piece, results)]
     return [pieces] if len(finer) == len(pieces) else [finer, pieces]
 
 
-def _apart(graph: Graph, piece: Piece, left: Sequence[Entry]) -> list[Piece]:
+def _apart(graph: Graph, piece: NestNodes, left: Sequence[Entry]) -> list[NestNodes]:
     results = [e.node for e in left]
     if piece.product or len(results) < 2:
         return [piece]
-    part, feeds = closed(graph, tuple(piece.nodes), tuple(results))
-    layout = lay_apart(part.graph, lambda space: [])
-    if isinstance(layout, Diagnostic):
+    part, feeds = extract_nest(graph, tuple(piece.nodes), tuple(results))
+    info = analyze_bounded_domain(part.graph, lambda domain: [])
+    if isinstance(info, Diagnostic):
         return [piece]
-    sources = {n: e for n, e in zip(layout.graph.inputs, feeds, strict=True) if not is_leaf(e.node)}
+    sources = {n: e for n, e in zip(info.graph.inputs, feeds, strict=True) if not is_leaf(e.node)}
     reads = {
-        node: _accesses(layout, entry, sources)
-        for node, entry in zip(results, layout.graph.outputs, strict=True)
+        node: _accesses(info, entry, sources)
+        for node, entry in zip(results, info.graph.outputs, strict=True)
     }
     alike = _alike(piece, reads)
     if len(alike) < 2:
         return [piece]
     made = _dealt(piece, alike)
-    return [piece] if any(isinstance(laid_out(graph, p.nodes), Diagnostic) for p in made) else made
+    return (
+        [piece]
+        if any(isinstance(analyze_extracted(graph, p.nodes), Diagnostic) for p in made)
+        else made
+    )
 
 
-def _alike(piece: Piece, reads: Mapping[Node, Accesses]) -> list[list[Node]]:
+def _alike(piece: NestNodes, reads: Mapping[Node, EntryAccesses]) -> list[list[Node]]:
     """Classes of results that agree; none has one that a result of a class before is made of."""
     found: list[list[Node]] = []
     least: dict[Node, int] = {}
@@ -73,32 +77,32 @@ def _alike(piece: Piece, reads: Mapping[Node, Accesses]) -> list[list[Node]]:
     return found
 
 
-def _agree(a: Accesses, b: Accesses) -> bool:
+def _agree(a: EntryAccesses, b: EntryAccesses) -> bool:
     """Whether no value is read in one order by the one, and in others by the other."""
     return all(not at.isdisjoint(b[e]) for e, at in a.items() if e in b)
 
 
-def _accesses(layout: Layout, entry: Entry, sources: Mapping[Node, Entry]) -> Accesses:
+def _accesses(info: DomainInfo, entry: Entry, sources: Mapping[Node, Entry]) -> EntryAccesses:
     shape = known_shape(entry)
-    full = reduce_of(entry.node) is None and numel(shape) == layout.space.size
-    role = Role.FULL if full else Role.ROW
-    todo = [(entry, layout.space.index(role, shape))]
+    full = reduce_of(entry.node) is None and numel(shape) == info.domain.size
+    role = ValueKind.FULL if full else ValueKind.ROW
+    todo = [(entry, info.domain.index(role, shape))]
     seen, found = set(todo), dict[Entry, set[Sum]]()
     while todo:
         e, index = todo.pop()
         if e.node in sources:
-            found.setdefault(sources[e.node], set()).add(layout.linear(index, known_shape(e)))
+            found.setdefault(sources[e.node], set()).add(info.linear(index, known_shape(e)))
         if not is_leaf(e.node):
-            more = [read for read in layout.reads(e.node, index) if read not in seen]
+            more = [read for read in info.reads(e.node, index) if read not in seen]
             seen.update(more)
             todo += more
     return found
 
 
-def _dealt(piece: Piece, classes: Sequence[Sequence[Node]]) -> list[Piece]:
+def _dealt(piece: NestNodes, classes: Sequence[Sequence[Node]]) -> list[NestNodes]:
     """A part for each class of results; what several need is of the first of these."""
     inside, owner = set(piece.nodes), dict[Node, int]()
-    made: list[Piece] = []
+    made: list[NestNodes] = []
     for k, results in enumerate(classes):
         nodes, todo = set[Node](), [*results]
         while todo:
@@ -109,5 +113,5 @@ def _dealt(piece: Piece, classes: Sequence[Sequence[Node]]) -> list[Piece]:
                     owner[n] = -1  # a copy of a cheap value, which each of them has
                 todo += [e.node for e in n.inputs]
         body = [n for n in piece.nodes if n in nodes]
-        made.append(Piece(body, owns={n for n in body if n in piece.owns}))
+        made.append(NestNodes(body, owns={n for n in body if n in piece.owns}))
     return made

@@ -11,11 +11,11 @@ from collections.abc import Collection, Container, Sequence
 
 from attrs import define, field
 
-from passkit.analysis.accesses import Index, reads_of
-from passkit.analysis.closed_nest import closed, laid_out
-from passkit.analysis.domain import folding_of
-from passkit.analysis.domain_info import lay_apart
-from passkit.analysis.nest_builder import Growth, grown
+from passkit.analysis.accesses import Index, accesses_of
+from passkit.analysis.closed_nest import analyze_extracted, extract_nest
+from passkit.analysis.domain import reduced_axes_of
+from passkit.analysis.domain_info import analyze_bounded_domain
+from passkit.analysis.nest_builder import NestBuilder, nest_builder_of
 from passkit.analysis.recompute import RECOMPUTE, is_expensive
 from passkit.ast import Var
 from passkit.ast.folds import Contract
@@ -31,7 +31,7 @@ from passkit.values import dtype as dt
 
 
 @define(eq=False)
-class Piece:
+class NestNodes:
     """A part in the making: its nodes in post-order; ``product`` if it is one of matrices.
 
     Nodes that it does not own are copies of cheap values. ``growth`` is its space as it grows,
@@ -41,7 +41,7 @@ class Piece:
     nodes: list[Node] = field(factory=list)
     product: bool = False
     owns: set[Node] = field(factory=set)
-    growth: Growth | None = None
+    growth: NestBuilder | None = None
 
 
 def contract_of(node: Node) -> Contract | None:
@@ -55,7 +55,7 @@ def source_of(
 ) -> tuple[Entry, Index] | None:
     """The element that an element of a moved value is, of an input or a value that is ``known``."""
     while not (is_leaf(entry.node) or entry.node in known):
-        found = reads_of(entry.node, index, extents)
+        found = accesses_of(entry.node, index, extents)
         if not found.plain:
             return None
         k, index = found.at[0]
@@ -76,20 +76,20 @@ def _lies_evenly(entry: Entry) -> bool:
     return all(isinstance(x, Var) or inside.isdisjoint(variables(x)) for x, _ in place.terms)
 
 
-def cut(graph: Graph) -> list[Piece]:
+def form_nests(graph: Graph) -> list[NestNodes]:
     """The parts of a group, in an order in which they can run."""
     pieces = _Cutting(graph, quick=True).run()
-    grown = [k for k, p in enumerate(pieces) if p.growth is not None]
-    left = results_of(graph, pieces)
-    if all(_stands(graph, pieces[k], left[k]) for k in grown):
+    nest_builder_of = [k for k, p in enumerate(pieces) if p.growth is not None]
+    left = nest_outputs(graph, pieces)
+    if all(_stands(graph, pieces[k], left[k]) for k in nest_builder_of):
         return pieces
     return _Cutting(graph, quick=False).run()
 
 
-def _stands(graph: Graph, piece: Piece, results: Sequence[Entry]) -> bool:
+def _stands(graph: Graph, piece: NestNodes, results: Sequence[Entry]) -> bool:
     """Whether a part that was laid out while it grew has a space when its axes are joined, too."""
-    part, _ = closed(graph, tuple(piece.nodes), tuple(e.node for e in results))
-    return not isinstance(lay_apart(part.graph, lambda space: []), Diagnostic)
+    part, _ = extract_nest(graph, tuple(piece.nodes), tuple(e.node for e in results))
+    return not isinstance(analyze_bounded_domain(part.graph, lambda domain: []), Diagnostic)
 
 
 class _Cutting:
@@ -98,12 +98,12 @@ class _Cutting:
     def __init__(self, graph: Graph, quick: bool) -> None:
         self.graph, self.quick = graph, quick
         self.results = set(graph.outputs)
-        self.pieces: list[Piece] = []
-        self.of: dict[Node, Piece] = {}
+        self.pieces: list[NestNodes] = []
+        self.of: dict[Node, NestNodes] = {}
         self.loose: dict[Node, int] = {}
         """Cheap values of inputs, and how many operators it takes to compute them again."""
 
-    def run(self) -> list[Piece]:
+    def run(self) -> list[NestNodes]:
         """The parts."""
         for node in self.graph.nodes:
             self.visit(node)
@@ -160,13 +160,13 @@ class _Cutting:
         piece = self._new(node, product=False)
         self._add(piece, body, node)
 
-    def _new(self, node: Node, product: bool) -> Piece:
-        piece = Piece([node] if product else [], product, {node})
+    def _new(self, node: Node, product: bool) -> NestNodes:
+        piece = NestNodes([node] if product else [], product, {node})
         self.pieces.append(piece)
         self.of[node] = piece
         return piece
 
-    def _add(self, piece: Piece, body: Sequence[Node], node: Node) -> None:
+    def _add(self, piece: NestNodes, body: Sequence[Node], node: Node) -> None:
         position = self.graph.positions
         piece.nodes = sorted({*piece.nodes, *body}, key=position.__getitem__)
         piece.owns.add(node)
@@ -183,25 +183,25 @@ class _Cutting:
                     todo.append(e.node)
         return list(found)
 
-    def _fits(self, piece: Piece, body: Sequence[Node]) -> bool:
+    def _fits(self, piece: NestNodes, body: Sequence[Node]) -> bool:
         """Whether a part has one iteration space with more nodes in it."""
         nodes = sorted({*piece.nodes, *body}, key=self.graph.positions.__getitem__)
         if self.quick:
             if piece.growth is None or not piece.growth.joined(nodes, body):
-                piece.growth = grown(self.graph, nodes)
+                piece.growth = nest_builder_of(self.graph, nodes)
             if piece.growth is not None:
                 return True
-        return not isinstance(laid_out(self.graph, nodes), Diagnostic)
+        return not isinstance(analyze_extracted(self.graph, nodes), Diagnostic)
 
 
 def without(
-    graph: Graph, pieces: Sequence[Piece], arrays: Container[Node], dropped: Collection[Node]
-) -> list[Piece] | Diagnostic:
+    graph: Graph, pieces: Sequence[NestNodes], arrays: Container[Node], dropped: Collection[Node]
+) -> list[NestNodes] | Diagnostic:
     """The parts where those that read a value that is ``dropped`` compute it themselves.
 
     They begin at inputs, folds, and the values that have ``arrays``.
     """
-    found: list[Piece] = []
+    found: list[NestNodes] = []
     for piece in pieces:
         todo = [e.node for e in live_ins(graph, piece.nodes) if e.node in dropped]
         if not todo:
@@ -217,20 +217,20 @@ def without(
                 nodes.add(node)
                 todo += [e.node for e in node.inputs if _is_free_to_copy(e.node, arrays, dropped)]
         body = sorted(nodes, key=graph.positions.__getitem__)
-        layout = laid_out(graph, body)
-        if isinstance(layout, Diagnostic):
-            return layout
-        found.append(Piece(body, owns=piece.owns))
+        info = analyze_extracted(graph, body)
+        if isinstance(info, Diagnostic):
+            return info
+        found.append(NestNodes(body, owns=piece.owns))
     return found
 
 
 def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[Node]) -> bool:
     if is_leaf(node) or (node in arrays and node not in dropped):
         return False
-    return folding_of(node) is None and contract_of(node) is None
+    return reduced_axes_of(node) is None and contract_of(node) is None
 
 
-def results_of(graph: Graph, pieces: Sequence[Piece]) -> list[list[Entry]]:
+def nest_outputs(graph: Graph, pieces: Sequence[NestNodes]) -> list[list[Entry]]:
     """Return the values of each part that other parts read, or that are results of the graph."""
     read = {e for p in pieces for e in live_ins(graph, p.nodes)} | set(graph.outputs)
     return [[e for n in p.nodes if n in p.owns for e in n.entries if e in read] for p in pieces]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.analysis.accesses import reads_of
+from passkit.analysis.accesses import accesses_of
 from passkit.ast import Read, Var
 from passkit.ast.index import Known, ravel
 from passkit.ast.walk import walk
@@ -33,7 +33,7 @@ def _is_orderly(node: Node, long_row_nbytes: int) -> bool:
     shape = known_shape(node.entries[0])
     index = tuple(Var(f"i{k}", dt.int64) for k in range(len(shape)))
     extents = Known((v.name, n) for v, n in zip(index, shape, strict=True))
-    for k, at in reads_of(node, index, extents).at:
+    for k, at in accesses_of(node, index, extents).at:
         place = ravel(at, known_shape(node.inputs[k]), extents)
         if any(isinstance(x, Read) for atom, _ in place.terms for x in walk(atom)):
             return False

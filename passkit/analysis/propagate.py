@@ -15,7 +15,7 @@ from itertools import accumulate
 from operator import mul
 from weakref import WeakKeyDictionary
 
-from passkit.analysis.accesses import Index, aligned, reads_of
+from passkit.analysis.accesses import Index, accesses_of, broadcast_index
 from passkit.analysis.tilemap import (
     WHOLE,
     Digit,
@@ -63,7 +63,7 @@ ALIKE = 1 << 14
 _BY_ELEMENT = FElement, FReduce, FScan, FContract, FSchedule, TStateful
 
 
-def operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
+def operand_tile_maps(entry: Entry, state: SplitState) -> tuple[Found, ...]:
     """What each operand of a result must be, for the result to be ``state``.
 
     A `Split` of an operand has the same blocks as that of the result; a `Whole` is what every
@@ -134,7 +134,7 @@ def _is_elementwise(name: str) -> bool:
 def _aligned_state(shape: Shape, state: SplitState, operand: Shape) -> Found:
     """What a block needs of an operand that broadcasts to a result, whatever the operator is."""
     block = Block(state, shape)
-    return block.state_of(operand, [aligned(block.index, operand)])
+    return block.state_of(operand, [broadcast_index(block.index, operand)])
 
 
 def _operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
@@ -295,14 +295,14 @@ def _fits(chunk: Extent, extent: Extent, pieces: Extent) -> bool:
     return at_least(chunk, 1) and Split(0, chunk).blocks((extent,)) == pieces
 
 
-Reads = list[tuple[int, Index]]
+OperandAccesses = list[tuple[int, Index]]
 
 
-def _reads(node: Node, block: Block) -> Reads | Diagnostic | None:
+def _reads(node: Node, block: Block) -> OperandAccesses | Diagnostic | None:
     """Where the block's elements read each operand: FElement, a fold or a product."""
     assert node.op is not None
     if FElement.get(node.op.name) is not None:
-        return list(reads_of(node, block.index, block.extents).at)
+        return list(accesses_of(node, block.index, block.extents).at)
     for fold in (_reduced, _scanned):
         found = fold(node, block)
         if found is not None:
@@ -350,7 +350,7 @@ def _scanned(node: Node, block: Block) -> Index | None:
     return (*block.index[: scan.axis], step, *block.index[scan.axis + 1 :])
 
 
-def _product(node: Node, contract: Contract, block: Block) -> Reads | Diagnostic:
+def _product(node: Node, contract: Contract, block: Block) -> OperandAccesses | Diagnostic:
     """A row of the left operand and a column of the right one, of the same place in the batch.
 
     Blocks share out places and rows, or columns: who had parts of both would read again what
@@ -362,9 +362,9 @@ def _product(node: Node, contract: Contract, block: Block) -> Reads | Diagnostic
         return Diagnostic("tile.product")
     step = block.fresh("k", contract.k)
     sides = ((row, step, contract.transpose_a), (step, column, contract.transpose_b))
-    out: Reads = []
+    out: OperandAccesses = []
     for k, (first, second, turned) in enumerate(sides):
-        lead = aligned(batch, known_shape(node.inputs[k])[:-2])
+        lead = broadcast_index(batch, known_shape(node.inputs[k])[:-2])
         out.append((k, (*lead, *((second, first) if turned else (first, second)))))
     return out
 
@@ -373,7 +373,7 @@ def _digits_in(x: Expr, block: Block) -> list[Expr]:
     return [a for a, _ in normal(x, block.extents).terms if a in block.digits]
 
 
-def _slid(node: Node, block: Block) -> Reads:
+def _slid(node: Node, block: Block) -> OperandAccesses:
     """A convolution: all of an image, and all filters."""
     image, filters = (known_shape(e) for e in node.inputs)
     rest = [block.fresh(f"r{k}", n) for k, n in enumerate(image[1:])]
@@ -398,7 +398,7 @@ def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
         for result in () if is_leaf(inner) else inner.entries:
             for wanted in asked.get(result, ()):
                 for operand, found in zip(
-                    inner.inputs, operand_states(result, wanted), strict=True
+                    inner.inputs, operand_tile_maps(result, wanted), strict=True
                 ):
                     if isinstance(found, Diagnostic):
                         return (found,) * len(inputs)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-from passkit.analysis.accesses import Index, aligned, reads_of
+from passkit.analysis.accesses import Index, accesses_of, broadcast_index
 from passkit.ast import Var, size_of
 from passkit.ast.index import Extents, Known, Sum, ravel, unravel
 from passkit.ast.walk import variables
@@ -54,8 +54,8 @@ class RowOrder:
         """
         at = (*index, size_of(0))
         for move in self.moves:
-            at = reads_of(move, at, extents).at[0][1]
-        return aligned(at[:-1], shape[:-1])
+            at = accesses_of(move, at, extents).at[0][1]
+        return broadcast_index(at[:-1], shape[:-1])
 
 
 def row_orders(graph: Graph) -> Mapping[Node, RowOrder]:
@@ -101,7 +101,7 @@ def _is_move(node: Node) -> bool:
     if not shape or not before or shape[-1] != before[-1] or shape[-1] == 1:
         return False
     index = tuple(Var(f"moved_{k}", dt.int64) for k in range(len(shape)))
-    reads = reads_of(node, index, Known((v.name, n) for v, n in zip(index, shape, strict=True)))
+    reads = accesses_of(node, index, Known((v.name, n) for v, n in zip(index, shape, strict=True)))
     if not reads.plain or len(reads.at) != 1:
         return False
     *rows, last = reads.at[0][1]
@@ -152,7 +152,7 @@ def _chain(node: Node, moves: set[Node]) -> tuple[Node, RowOrder | None]:
     at = (*unravel(Sum(((ROW, 1),)), rows, extents), size_of(0))
     chain: list[Node] = []
     while node in moves:
-        at = reads_of(node, at, extents).at[0][1]
+        at = accesses_of(node, at, extents).at[0][1]
         chain.append(node)
         node = node.inputs[0].node
     before = known_shape(node.entries[0])[:-1]

@@ -82,7 +82,7 @@ class Slot:
 
 
 @frozen
-class Sharing:
+class SlotAssignment:
     """Where the arrays of a tile lie, and the values that were given up, in that order.
 
     ``nbytes`` are those of all rooms, with the gaps between slots; ``requested`` is what the arrays
@@ -109,9 +109,9 @@ Planned = Callable[[tuple[int, ...]], Sequence[TileArray] | Diagnostic]
 """The arrays that a tile has without those of the values given, or why it cannot do without."""
 
 
-def share(
+def fit(
     planned: Planned, limit: int, align: int, mode: Mode = Mode.SMALLER
-) -> Sharing | Diagnostic:
+) -> SlotAssignment | Diagnostic:
     """Where arrays lie within ``limit`` bytes: share first, give up arrays second.
 
     Sizes that only a call knows are compared as far as that can be decided: nothing shares bytes
@@ -123,10 +123,10 @@ def share(
     if isinstance(arrays, Diagnostic):
         return arrays
     while True:
-        found = arranged(arrays, align, mode)
+        found = assign_offsets(arrays, align, mode)
         if not at_least(found.nbytes, limit + 1):
             return evolve(found, dropped=dropped)
-        victim = first_to_drop(arrays, needed)
+        victim = next_to_recompute(arrays, needed)
         if victim is None:
             return Diagnostic("memory.arrays", {"need": found.nbytes, "limit": limit})
         value = arrays[victim].value
@@ -137,7 +137,7 @@ def share(
             dropped, arrays = (*dropped, value), fewer
 
 
-def first_to_drop(arrays: Sequence[TileArray], needed: Collection[int] = ()) -> int | None:
+def next_to_recompute(arrays: Sequence[TileArray], needed: Collection[int] = ()) -> int | None:
     """The array that is given up first, None when only mandatory ones and ``needed`` are left.
 
     The lowest class; in it the nearest to a result, the largest of those, the first of those.
@@ -265,14 +265,16 @@ WAYS: dict[Mode, Callable[[_Arena], None]] = {
 }
 
 
-def arranged(arrays: Sequence[TileArray], align: int, mode: Mode = Mode.SMALLER) -> Sharing:
+def assign_offsets(
+    arrays: Sequence[TileArray], align: int, mode: Mode = Mode.SMALLER
+) -> SlotAssignment:
     """Where arrays lie, in slots that begin at multiples of ``align``.
 
     They come in the order in which they are born; each one's operands before it.
     """
     assert all(p < v for v, a in enumerate(arrays) for p in a.operands)
     if mode is Mode.SMALLER:
-        first, second = (arranged(arrays, align, m) for m in (Mode.DOMINANCE, Mode.LIVENESS))
+        first, second = (assign_offsets(arrays, align, m) for m in (Mode.DOMINANCE, Mode.LIVENESS))
         return second if at_least(first.nbytes, second.nbytes + 1) else first
     slots: list[Slot] = []
     total: Extent = 0
@@ -285,4 +287,4 @@ def arranged(arrays: Sequence[TileArray], align: int, mode: Mode = Mode.SMALLER)
             end = end + aligned(nbytes, align)
         total = total + end
     requested: Extent = sum((a.nbytes for a in arrays), 0)
-    return Sharing(mode, tuple(slots), requested, total)
+    return SlotAssignment(mode, tuple(slots), requested, total)

@@ -275,7 +275,7 @@ GUESS = 4096
 room for it is wanted."""
 
 
-def legal_splits(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[Split, ...]:
+def candidate_tilings(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[Split, ...]:
     """Canonical splits of a shape: no partition twice, at most ``most``, most blocks first.
 
     Chunks are divisors and powers of two. Where there are too many, Row and Column have half each,

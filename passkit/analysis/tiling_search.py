@@ -13,8 +13,8 @@ from itertools import count
 
 from attrs import frozen
 
-from passkit.analysis.infer import SplitPart, States, consistent
-from passkit.analysis.tilemap import Split, legal_splits
+from passkit.analysis.infer import NestResults, States, infer_tile_maps
+from passkit.analysis.tilemap import Split, candidate_tilings
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
@@ -30,7 +30,7 @@ cannot be. It grows with the states."""
 
 
 @frozen(eq=False)
-class Agreed:
+class AgreedTiling:
     """Splits of the roots, or of the first of them, with what follows from these."""
 
     splits: Mapping[Entry, Split]
@@ -38,12 +38,12 @@ class Agreed:
     blocks: Extent
     least: float
 
-    def is_part_of(self, other: Agreed) -> bool:
+    def is_part_of(self, other: AgreedTiling) -> bool:
         """Whether all that follows from these splits does so from the other ones."""
         return self.states.items() <= other.states.items()
 
 
-def roots_of(graph: Graph, parts: Sequence[SplitPart]) -> tuple[Entry, ...]:
+def roots_of(graph: Graph, parts: Sequence[NestResults]) -> tuple[Entry, ...]:
     """The outputs that no other part reads: those whose splits are chosen."""
     read = {e for p in parts for n in p.nodes for e in n.inputs if e.node not in p.inside}
     return tuple(e for e in dict.fromkeys(graph.outputs) if e not in read)
@@ -53,26 +53,26 @@ def roots_of(graph: Graph, parts: Sequence[SplitPart]) -> tuple[Entry, ...]:
 def by_blocks(shape: Shape) -> Mapping[Extent, Sequence[Split]]:
     """The legal splits of a shape by how many blocks they have, the most first."""
     found: dict[Extent, list[Split]] = {}
-    for split in legal_splits(shape):
+    for split in candidate_tilings(shape):
         found.setdefault(split.blocks(shape), []).append(split)
     return found
 
 
-class Search:
+class TilingSearch:
     """All ways to split some roots, as far as those are consistent for a group's ``parts``.
 
     ``refused`` has what was in the way of others; ``asked`` counts the walks that were made.
     """
 
     def __init__(
-        self, graph: Graph, roots: Iterable[Entry], parts: Sequence[SplitPart], least: Least
+        self, graph: Graph, roots: Iterable[Entry], parts: Sequence[NestResults], least: Least
     ) -> None:
         self.graph, self.roots, self.parts = graph, tuple(roots), parts
         self.least = least
         self.refused: list[Diagnostic] = []
         self.asked = 0
 
-    def __iter__(self) -> Iterator[Agreed]:
+    def __iter__(self) -> Iterator[AgreedTiling]:
         """Splits of all roots, those with the least bound first.
 
         Of equal ones come the most blocks first, then those that come first for the first root.
@@ -99,7 +99,7 @@ class Search:
                     whole = True
                     heappush(queue, (found.least, depth, number, found))
 
-    def _begin(self) -> Iterator[Agreed]:
+    def _begin(self) -> Iterator[AgreedTiling]:
         """No splits yet, for each number of blocks that all roots can have."""
         first, *others = [by_blocks(known_shape(e)) for e in self.roots]
         common = [n for n in first if all(n in found for found in others)]
@@ -112,20 +112,20 @@ class Search:
             if isinstance(least, Diagnostic):
                 self.refused.append(least)
             else:
-                yield Agreed({}, {}, blocks, least)
+                yield AgreedTiling({}, {}, blocks, least)
 
-    def _more(self, found: Agreed, root: Entry) -> list[Agreed]:
+    def _more(self, found: AgreedTiling, root: Entry) -> list[AgreedTiling]:
         """The same with each split of one more root that is consistent with it, the best first."""
         made = []
         for split in by_blocks(known_shape(root))[found.blocks]:
             self.asked += 1
             splits = {**found.splits, root: split}
-            states = consistent(self.graph, splits, self.parts)
+            states = infer_tile_maps(self.graph, splits, self.parts)
             least = states if isinstance(states, Diagnostic) else self.least(states, found.blocks)
             if isinstance(least, Diagnostic):
                 self.refused.append(least)
             elif not isinstance(states, Diagnostic):
-                made.append(Agreed(splits, states, found.blocks, least))
+                made.append(AgreedTiling(splits, states, found.blocks, least))
         return sorted(made, key=lambda a: a.least)
 
 
@@ -135,7 +135,7 @@ def _listed(entries: Sequence[Entry]) -> str:
 
 
 def completed(
-    graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[SplitPart]
+    graph: Graph, splits: Mapping[Entry, Split], blocks: Extent, parts: Sequence[NestResults]
 ) -> States | Diagnostic:
     """What follows from splits for the results of all parts.
 
@@ -143,7 +143,7 @@ def completed(
     """
     own = dict(splits)
     while True:
-        states = consistent(graph, own, parts)
+        states = infer_tile_maps(graph, own, parts)
         if isinstance(states, Diagnostic):
             return states
         left = (e for part in reversed(parts) for e in part.results if e not in states)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from passkit.analysis.domain import Axis, Role, Space
+from passkit.analysis.domain import Axis, Domain, ValueKind
 from passkit.analysis.regions import Region
 from passkit.ast.index import Sum, ravel
 from passkit.values.size import Extent, divide_exactly, numel
 
 
 @frozen
-class Tract:
+class DomainTile:
     """Axes that a tile has one coordinate of, and the one that it has a window of.
 
     The window is ``chunk`` steps of its axis: those of the region's dimension times ``scale``.
@@ -24,7 +24,7 @@ class Tract:
     scale: Extent = 1
     by_tile: bool = False
 
-    def same_points(self, other: Tract) -> bool:
+    def same_points(self, other: DomainTile) -> bool:
         """Whether a tile owns the same points of the space, whatever they are counted by."""
         mine, others = ((t.fixed, t.window, t.chunk, t.by_tile) for t in (self, other))
         return mine == others
@@ -34,9 +34,9 @@ class Tract:
         return 1 if axis in self.fixed else self.chunk if axis is self.window else axis.extent
 
 
-def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
+def domain_tile_of(domain: Domain, region: Region, role: ValueKind) -> DomainTile | None:
     """The tract of a tile that owns a region of a FULL or ROW value; None where no axis fits."""
-    axes = list(space.points if role is Role.FULL else space.kept)
+    axes = list(domain.points if role is ValueKind.FULL else domain.kept)
     if region.backwards:
         axes.reverse()
     left = numel(region.shape[k] for k in region.outside)
@@ -55,7 +55,7 @@ def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
     if any(a.reduced or a.counting for a in ordered):
         return None
     if region.window is None or region.chunk == region.shape[region.window]:
-        return Tract(ordered)
+        return DomainTile(ordered)
     if not axes:
         return None
     window = axes[0]
@@ -66,17 +66,17 @@ def tract_of(space: Space, region: Region, role: Role) -> Tract | None:
         scale = None  # a window of columns is no range of rows and columns together
     if scale is None or window.reduced or window.extent != region.shape[region.window] * scale:
         return _coarser(tuple(fixed), window, region, inside, behind)
-    return Tract(ordered, window, region.chunk * scale, scale)
+    return DomainTile(ordered, window, region.chunk * scale, scale)
 
 
-def tract_along(space: Space, access: Sum, region: Region) -> Tract | None:
+def access_tile_of(domain: Domain, access: Sum, region: Region) -> DomainTile | None:
     """The tract of a tile that owns a region of an input, of which each point reads an element.
 
     ``access`` says where. None where two points may read one element, or a region is no box.
     """
     window = None if region.window is None else region.shape[region.window]
     inside = numel(region.shape[k] for k in region.inside)
-    left = [a for a in space.axes if a.extent != 1]
+    left = [a for a in domain.axes if a.extent != 1]
     if region.backwards or any(a.reduced or a.counting for a in left):
         return None
     walked: Extent = 1
@@ -95,15 +95,15 @@ def tract_along(space: Space, access: Sum, region: Region) -> Tract | None:
     if walked != numel(region.shape) or numel(a.extent for a in fixed) * inside != walked:
         return None
     if window is None or region.chunk == window:
-        return Tract(tuple(fixed))
+        return DomainTile(tuple(fixed))
     if last is None or last.extent != window:
         return None
-    return Tract(tuple(fixed), last, region.chunk)
+    return DomainTile(tuple(fixed), last, region.chunk)
 
 
 def _coarser(
     fixed: tuple[Axis, ...], window: Axis, region: Region, inside: Extent, behind: Extent
-) -> Tract | None:
+) -> DomainTile | None:
     """The tract where an axis has one step for several of the dimension, which windows respect."""
     per = divide_exactly(behind, inside)
     if per is None or window.reduced or region.window is None:
@@ -112,15 +112,17 @@ def _coarser(
     if chunk is None or window.extent * per != region.shape[region.window]:
         return None
     axes = (*fixed, window)
-    return None if chunk != 1 else Tract(axes[::-1] if region.backwards else axes, by_tile=True)
+    return (
+        None if chunk != 1 else DomainTile(axes[::-1] if region.backwards else axes, by_tile=True)
+    )
 
 
-def boundary(space: Space, region: Region) -> list[Sum]:
+def tile_boundaries(domain: Domain, region: Region) -> list[Sum]:
     """Where an element lies in a tile's part, so that no axis is of it and outside as well."""
     total = numel(region.shape)
-    for role, size in ((Role.FULL, space.size), (Role.ROW, space.rows)):
+    for role, size in ((ValueKind.FULL, domain.size), (ValueKind.ROW, domain.rows)):
         if total == size:
-            index = space.index(role, region.shape)
+            index = domain.index(role, region.shape)
             at = [index[k] for k in region.inside]
-            return [ravel(at, region.room, space.extents)]
+            return [ravel(at, region.room, domain.extents)]
     return []

@@ -8,7 +8,7 @@ the last axis has a few elements only, lanes run along the one before, and resul
 from __future__ import annotations
 
 from passkit.analysis.domain import Axis
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain_info import DomainInfo
 from passkit.ast import Var
 from passkit.ast.index import Sum
 from passkit.ast.walk import variables
@@ -23,14 +23,14 @@ FEW = MAX_COLUMNS
 """The most elements of a last axis that lanes do not run along."""
 
 
-def block_axis(layout: Layout) -> Axis | None:
+def block_axis(info: DomainInfo) -> Axis | None:
     """The axis along which most of those inputs lie that the lanes step over, if there are any."""
-    space = layout.space
-    if space.reduced or len(space.axes) < 2:
+    domain = info.domain
+    if domain.reduced or len(domain.axes) < 2:
         return None
-    *others, lane = space.axes
+    *others, lane = domain.axes
     votes = dict.fromkeys(others, 0)
-    for reads in layout.input_reads.values():
+    for reads in info.input_accesses.values():
         for access in reads:
             for axis in others:
                 votes[axis] += lies_across(access, lane.var, axis.var)
@@ -39,26 +39,26 @@ def block_axis(layout: Layout) -> Axis | None:
     return best if votes[best] and not few else None
 
 
-def narrow_axis(layout: Layout) -> Axis | None:
+def narrow_axis(info: DomainInfo) -> Axis | None:
     """The axis before the last that lanes run along, where the last is narrow.
 
     What is read moves evenly along both, and no value depends on where it is.
     """
-    space = layout.space
-    if space.reduced or len(space.axes) < 2:
+    domain = info.domain
+    if domain.reduced or len(domain.axes) < 2:
         return None
-    rows, last = space.axes[-2:]
+    rows, last = domain.axes[-2:]
     if not isinstance(last.extent, int) or not 1 < last.extent <= FEW:
         return None
     both = {rows.var, last.var}
     few = isinstance(rows.extent, int) and rows.extent <= last.extent
     even = all(
         isinstance(atom, Var) or both.isdisjoint(variables(atom))
-        for reads in layout.input_reads.values()
+        for reads in info.input_accesses.values()
         for access in reads
         for atom, _ in access.terms
     )
-    return rows if even and not few and both.isdisjoint(layout.pinned) else None
+    return rows if even and not few and both.isdisjoint(info.pinned) else None
 
 
 def lies_across(access: Sum, lane: Var, axis: Var) -> bool:

@@ -17,7 +17,7 @@ Spans = list[range]
 """Spans by the numbers of their parts."""
 
 
-def kinds_of_spans(
+def equivalent_branches(
     parts: Sequence[Part], scratch: Mapping[str, Buffer], facts: Iterable[Fact]
 ) -> list[Spans]:
     """The spans of packed parts by kind: what their parts do is the same, in memory like theirs.
@@ -54,6 +54,6 @@ def kinds_of_spans(
     return list(kinds.values())
 
 
-def two_of_each(kinds: Iterable[Spans]) -> frozenset[int]:
+def two_of_each_kind(kinds: Iterable[Spans]) -> frozenset[int]:
     """The parts of the first two spans of each kind."""
     return frozenset(part for spans in kinds for span in spans[:2] for part in span)

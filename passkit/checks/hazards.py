@@ -20,7 +20,7 @@ from attrs import evolve, frozen
 
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.checks.among_tiles import among_tiles
-from passkit.checks.equivalent_branches import Fact, kinds_of_spans, two_of_each
+from passkit.checks.equivalent_branches import Fact, equivalent_branches, two_of_each_kind
 from passkit.checks.touches import LANE, ROW, Collector, Touch, disjoint
 from passkit.errors import CodeGenError
 from passkit.values.size import Extent, Size, at_least, substitute
@@ -126,7 +126,7 @@ class _Check:
             own = [begin] * part.waits
             self.row_waits.append([] if part.rows is None else among)
             self.tile_waits.append(own if part.rows is not None else own + among)
-        few = two_of_each(kinds_of_spans(phase.parts, scratch, self._facts(collector)))
+        few = two_of_each_kind(equivalent_branches(phase.parts, scratch, self._facts(collector)))
         self.touches = [t for t in collector.touches if t.part in few]
 
     def _facts(self, collector: Collector) -> Iterator[Fact]:

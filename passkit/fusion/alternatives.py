@@ -116,7 +116,7 @@ def _add(
     if group is None or group.key in rival_of:
         return
     plan = outline_group(group, target)
-    if not isinstance(plan, Schedule) or plan.stitching is None:
+    if not isinstance(plan, Schedule) or plan.multi_nest is None:
         return
     names = tuple(groups.graph.names[n] for n in groups.quotient.nodes(members)[0])
     apart = _apart(groups, group, members, target)

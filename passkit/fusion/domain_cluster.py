@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from passkit.analysis.domain import Role, Space, axes_of, folding_of
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain import Domain, ValueKind, axes_of, reduced_axes_of
+from passkit.analysis.domain_info import DomainInfo
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.diagnostics import Diagnostic
 from passkit.errors import PasskitError
@@ -32,34 +32,34 @@ class DomainCluster:
 
     depth: int
     shape: Shape
-    members: dict[Node, Role] = field(factory=dict)
+    members: dict[Node, ValueKind] = field(factory=dict)
     duplicated: dict[Node, None] = field(factory=dict)
     reduced: tuple[int, ...] | None = None
     chunks: Chunks | None = None
     reads: set[Entry] = field(factory=set)
-    _space: Space | None = None
+    _space: Domain | None = None
 
     @classmethod
     def begin(cls, graph: Graph, node: Node, depth: int = 0) -> DomainCluster:
         """Return the cluster of one operator, in the domain of what it computes or reduces."""
-        reduction = folding_of(node)
+        reduction = reduced_axes_of(node)
         entry = node.inputs[0] if reduction is not None else node.entries[0]
         cluster = cls(depth, graph.shape(entry))
         if reduction is not None:
             cluster.reduced, cluster.chunks = reduction.axes, reduction.chunks
-        cluster.add(node, Role.FULL if reduce_of(node) is None else Role.ROW)
+        cluster.add(node, ValueKind.FULL if reduce_of(node) is None else ValueKind.ROW)
         return cluster
 
-    def add(self, node: Node, role: Role) -> None:
+    def add(self, node: Node, role: ValueKind) -> None:
         """Add a node, whose producers are members or are read from outside."""
         self.members[node] = role
         self.reads.update(e for e in node.inputs if e.node not in self.members)
 
     @property
-    def space(self) -> Space:
+    def domain(self) -> Domain:
         """The iteration domain."""
         if self._space is None:
-            self._space = Space(axes_of(self.shape, self.reduced, self.chunks))
+            self._space = Domain(axes_of(self.shape, self.reduced, self.chunks))
         return self._space
 
     def set_reduction(
@@ -90,27 +90,29 @@ def check_domain(graph: Graph, cluster: DomainCluster, node: Node) -> Diagnostic
     return check_reads(graph, cluster, node, role)
 
 
-def role_in(graph: Graph, cluster: DomainCluster, node: Node) -> Role | None:
+def role_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | None:
     """Return FULL or ROW by the number of elements; None if neither has so many.
 
     A value that is computed of row values only is a ROW.
     """
     total = numel(graph.shape(node.entries[0]))
-    space = cluster.space
+    domain = cluster.domain
     producers = (e.node for e in node.inputs)
     roles = {cluster.members[n] for n in producers if n in cluster.members}
-    if cluster.reduced is not None and total == space.rows and Role.FULL not in roles:
-        return Role.ROW
-    return Role.FULL if total == space.size else None
+    if cluster.reduced is not None and total == domain.rows and ValueKind.FULL not in roles:
+        return ValueKind.ROW
+    return ValueKind.FULL if total == domain.size else None
 
 
-def check_reads(graph: Graph, cluster: DomainCluster, node: Node, role: Role) -> Diagnostic | None:
+def check_reads(
+    graph: Graph, cluster: DomainCluster, node: Node, role: ValueKind
+) -> Diagnostic | None:
     """Return which member a node reads at another point than where that is computed, if one."""
-    layout = Layout(graph, cluster.space)
-    index = cluster.space.index(role, graph.shape(node.entries[0]))
-    for entry, read_index in layout.reads(node, index):
+    info = DomainInfo(graph, cluster.domain)
+    index = cluster.domain.index(role, graph.shape(node.entries[0]))
+    for entry, read_index in info.reads(node, index):
         computed = cluster.members.get(entry.node)
-        if computed is not None and layout.role_at(entry, read_index) is not computed:
+        if computed is not None and info.role_at(entry, read_index) is not computed:
             return Diagnostic("domain.index", {"value": graph.names[entry.node]})
     return None
 
@@ -121,7 +123,7 @@ def _check_reduction(
     """Return why a reduction of a member cannot be computed in the domain of the cluster."""
     entry, axes = node.inputs[0], reduction.axes
     shape = graph.shape(entry)
-    if cluster.members.get(entry.node) is not Role.FULL:
+    if cluster.members.get(entry.node) is not ValueKind.FULL:
         return Diagnostic("domain.nested_reduction")
     if cluster.reduced is None:
         if numel(shape[k] for k in axes) == 1:
@@ -134,14 +136,14 @@ def _check_scan(graph: Graph, cluster: DomainCluster, node: Node, scan: Scan) ->
     """Return why a scan cannot be computed in the domain of a cluster."""
     entry = node.inputs[0]
     shape = graph.shape(entry)
-    if cluster.members.get(entry.node, Role.FULL) is not Role.FULL:
+    if cluster.members.get(entry.node, ValueKind.FULL) is not ValueKind.FULL:
         return Diagnostic("domain.nested_scan")
     if _directions(cluster) - {scan.reverse}:
         return Diagnostic("domain.scan_direction")
     if cluster.reduced is None:
         if shape[scan.axis] == 1:
             return Diagnostic("domain.unit_scan")
-        return None if numel(shape) == cluster.space.size else Diagnostic("domain.scan_extent")
+        return None if numel(shape) == cluster.domain.size else Diagnostic("domain.scan_extent")
     return check_reduced_axes(cluster, shape, (scan.axis,), None)
 
 
@@ -173,7 +175,7 @@ def check_crossing_reads(
             problem = check_reads(graph, merged, node, merged.members[node])
             if problem is not None:
                 return problem
-        elif inside and merged.members[inside[0]] is not Role.FULL:
+        elif inside and merged.members[inside[0]] is not ValueKind.FULL:
             return Diagnostic("domain.nested_reduction")
     if any(e.node in other.members for n in home.duplicated for e in n.inputs):
         return Diagnostic("graph.repeated_reader")
@@ -191,13 +193,13 @@ def check_reduced_axes(
         axes: the axes of that shape that are reduced.
         chunks: how they are divided, if at all.
     """
-    space = cluster.space
+    domain = cluster.domain
     if chunks != cluster.chunks or (chunks is not None and shape != cluster.shape):
         return Diagnostic("domain.other_chunks")
-    if numel(shape) != space.size:
+    if numel(shape) != domain.size:
         return Diagnostic("domain.reduced_shape", {"shape": shape})
     try:
-        index = space.index(Role.FULL, shape)
+        index = domain.index(ValueKind.FULL, shape)
     except PasskitError:
         return Diagnostic("domain.axes")
-    return None if space.folds(index, axes) else Diagnostic("domain.axes")
+    return None if domain.folds(index, axes) else Diagnostic("domain.axes")

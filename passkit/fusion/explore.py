@@ -189,7 +189,7 @@ class Explorer:
         plan = outline_group(group, self.scorer.target)
         if isinstance(plan, Schedule) and plan.composition in TURNED:
             return Diagnostic("cost.transposed")
-        if isinstance(plan, Schedule) and plan.stitching and self.groups.updates_state(members):
+        if isinstance(plan, Schedule) and plan.multi_nest and self.groups.updates_state(members):
             return HAZARD
         return None
 
@@ -206,7 +206,7 @@ class Explorer:
         if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops, target):
             share = limits.min_product_share if has_product else limits.min_gather_share
             return max(limits.min_gain, share * apart)
-        if plan.stitching is not None or plan.seconds <= self._work(members):
+        if plan.multi_nest is not None or plan.seconds <= self._work(members):
             return limits.sure_gain
         return max(limits.min_gain, limits.min_gather_share * apart)
 

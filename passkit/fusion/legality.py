@@ -124,7 +124,7 @@ class Legality:
         for names in self._apart:
             if name in names and any(self.names[n] in names for n in home.members):
                 return Diagnostic("hint.keep_apart")
-        if 0 in (numel(self.graph.shape(node.entries[0])), home.space.size):
+        if 0 in (numel(self.graph.shape(node.entries[0])), home.domain.size):
             return Diagnostic("graph.empty")
         if refused := self.operators(home.members, [node]):
             return refused
@@ -139,7 +139,7 @@ class Legality:
                 return Diagnostic("hint.no_fuse")
             if any(apart & names and apart & others for apart in self._apart):
                 return Diagnostic("hint.keep_apart")
-        if 0 in (home.space.size, other.space.size):
+        if 0 in (home.domain.size, other.domain.size):
             return Diagnostic("graph.empty")
         return self.operators(home.members, other.members)
 

@@ -190,7 +190,7 @@ class _Packing:
         if not set(self.context.no_fuse).isdisjoint(group_in(node).origin.values()):
             return None
         plan = outline_group(group_in(node), self.target)
-        if isinstance(plan, Diagnostic) or plan.stitching is not None or plan.makes:
+        if isinstance(plan, Diagnostic) or plan.multi_nest is not None or plan.phase_outputs:
             return None
         if not plan.seconds and self.target.lanes == 1 and is_one_tile(plan):
             return 0.0
@@ -199,7 +199,9 @@ class _Packing:
     def _has_nests(self, node: Node) -> bool:
         """Return whether a kernel has several loop nests or phases: those are not packed."""
         plan = outline_group(group_in(node), self.target)
-        return isinstance(plan, Schedule) and (plan.stitching is not None or bool(plan.makes))
+        return isinstance(plan, Schedule) and (
+            plan.multi_nest is not None or bool(plan.phase_outputs)
+        )
 
     def _is_empty(self, node: Node) -> bool:
         """Return whether a kernel reads or writes a value without elements."""

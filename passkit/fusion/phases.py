@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from attrs import frozen
 
-from passkit.analysis.domain import folding_of
+from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
-from passkit.analysis.nests import contract_of, cut
+from passkit.analysis.nests import contract_of, form_nests
 from passkit.analysis.partial import split
 from passkit.analysis.recompute import RECOMPUTE
 from passkit.ast import Chunks
@@ -26,10 +26,10 @@ from passkit.graph.quotient import live_ins
 from passkit.passes.context import PassContext
 from passkit.passes.options import node_name
 from passkit.passes.split_reduce import chunks_of
-from passkit.planner.phases import is_open, passed_on
+from passkit.planner.phases import cross_phase_values, is_open
 from passkit.planner.plan import plan_group
 from passkit.schedule.cost import model_seconds
-from passkit.schedule.phases import parts_by
+from passkit.schedule.phases import scheduled_parts
 from passkit.schedule.schedule import Schedule, recompute_cost
 from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
@@ -186,7 +186,7 @@ def _candidates(graph: Graph, most: int) -> Iterator[list[Entry]]:
             behind.add(node)
             reduced += [e for e in node.entries if reduces or _is_broadcast(graph, e)]
     pieces = dict.fromkeys(
-        e for p in cut(graph) for e in live_ins(graph, p.nodes) if not is_leaf(e.node)
+        e for p in form_nests(graph) for e in live_ins(graph, p.nodes) if not is_leaf(e.node)
     )
     every = [e for n in graph.nodes if not is_leaf(n) for e in n.entries]
     tried: list[list[Entry]] = []
@@ -199,7 +199,7 @@ def _candidates(graph: Graph, most: int) -> Iterator[list[Entry]]:
 
 def _reduces(node: Node) -> bool:
     """Return whether a node is a reduction, a scan or a product of matrices."""
-    return folding_of(node) is not None or contract_of(node) is not None
+    return reduced_axes_of(node) is not None or contract_of(node) is not None
 
 
 def _is_expensive(entry: Entry) -> bool:
@@ -243,10 +243,10 @@ class _Choice:
 
     def _used(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
         """Return the values that a later phase reads."""
-        if not plan.makes:
+        if not plan.phase_outputs:
             return []
         group, first = _passing_on(self.whole, values), len(self.whole.graph.outputs)
-        read = passed_on(group, parts_by(group, plan))
+        read = cross_phase_values(group, scheduled_parts(group, plan))
         return [values[k - first] for k in read if k >= first]
 
     def _improved(self, values: list[Entry], plan: Schedule) -> list[Entry]:
@@ -275,11 +275,11 @@ class _Choice:
 
     def _repeated(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
         """Return the values that several phases compute."""
-        if not plan.makes:
+        if not plan.phase_outputs:
             return []
         group = _passing_on(self.whole, values)
         count: Counter[Node] = Counter()
-        for part in parts_by(group, plan):
+        for part in scheduled_parts(group, plan):
             count.update(part.original(n) for n in part.graph.nodes if not is_leaf(n))
         outputs = set(group.graph.outputs)
         nodes = (n for n in group.graph.nodes if count[n] > 1)

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.analysis.domain import Role, folding_of
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain import ValueKind, reduced_axes_of
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Decision
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.tilemap import guessed
@@ -199,7 +199,7 @@ class _Round:
         most = self.groups.nbytes(entry) // self.context.target.fusion.recomputed_growth
         nodes, operands, read = {entry.node}, set[Entry](), set[Entry]()
         todo = [entry.node]
-        if folding_of(entry.node) is not None:
+        if reduced_axes_of(entry.node) is not None:
             return None
         while todo:
             for e in todo.pop().inputs:
@@ -229,11 +229,11 @@ class _Round:
         A cheap one is small, made of light operators, and does not come from reductions.
         """
         if self.groups.nbytes(entry) > most:
-            return folding_of(entry.node) is None
+            return reduced_axes_of(entry.node) is None
         todo, seen = [entry.node], {entry.node}
         while todo:
             node = todo.pop()
-            if folding_of(node) is not None or is_expensive(node):
+            if reduced_axes_of(node) is not None or is_expensive(node):
                 return False
             more = {e.node for e in node.inputs if e.node in body} - seen
             seen |= more
@@ -327,8 +327,8 @@ def _computes(groups: ClusterGroups, number: int, entry: Entry) -> bool:
     if groups.legality.check(groups.quotient, [number]) is not None:
         return False
     group = groups.group([number])
-    layout = lay_out(group.graph)
+    info = analyze_domain(group.graph)
     name = groups.graph.names[entry.node]
-    return isinstance(layout, Layout) and any(
-        Role.FULL in role for n, role in layout.roles.items() if group.origin.get(n) == name
+    return isinstance(info, DomainInfo) and any(
+        ValueKind.FULL in role for n, role in info.roles.items() if group.origin.get(n) == name
     )

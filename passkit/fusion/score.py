@@ -89,7 +89,7 @@ class Scorer:
             plan = outline_group(group, self.target)
             if isinstance(plan, Diagnostic):
                 return plan
-            if plan.stitching is not None and any(map(scan_of, group.ops)):
+            if plan.multi_nest is not None and any(map(scan_of, group.ops)):
                 return Diagnostic("domain.scan_nests")
         usual = typical(group)
         seconds = 0.0 if usual is None else self.seconds(usual, self.target)

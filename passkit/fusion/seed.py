@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from passkit.analysis.domain import Role, folding_of
+from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import (
@@ -145,13 +145,13 @@ class _Greedy:
             problem = Diagnostic("fuel")
         if problem is not None:
             return problem
-        reduction = folding_of(node)
+        reduction = reduced_axes_of(node)
         if reduction is not None and cluster.reduced is None:
             shape = self.graph.shape(node.inputs[0])
             cluster.set_reduction(shape, reduction.axes, reduction.chunks)
-        role: Role | None
+        role: ValueKind | None
         if reduction is not None:
-            role = Role.FULL if reduce_of(node) is None else Role.ROW
+            role = ValueKind.FULL if reduce_of(node) is None else ValueKind.ROW
         else:
             role = role_in(self.graph, cluster, node)
         assert role is not None
@@ -227,9 +227,9 @@ class _Greedy:
             other: the cluster that is merged into it; one depth could serve both.
             node: the node of ``home`` that reads it, if there is one.
         """
-        if home.space.size == other.space.size:
+        if home.domain.size == other.domain.size:
             are_rows = False
-        elif other.reduced is None and home.reduced and other.space.size == home.space.rows:
+        elif other.reduced is None and home.reduced and other.domain.size == home.domain.rows:
             are_rows = True
         else:
             return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
@@ -239,10 +239,10 @@ class _Greedy:
                 return problem
         before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
-            if Role.ROW in home.members.values():
+            if ValueKind.ROW in home.members.values():
                 return Diagnostic("domain.reductions")
             home.set_reduction(other.shape, other.reduced, other.chunks)
-        roles = {n: Role.ROW if are_rows else r for n, r in other.members.items()}
+        roles = {n: ValueKind.ROW if are_rows else r for n, r in other.members.items()}
         members = {**home.members, **roles}
         merged = DomainCluster(home.depth, home.shape, members, {}, home.reduced, home.chunks)
         problem = check_scan_directions(home, other) or self.legality.merge(home, other)
@@ -278,7 +278,7 @@ class _Greedy:
         """
         if reduce_of(node) is not None or other.reduced is not None:
             return False
-        if 0 in (home.space.size, other.space.size):
+        if 0 in (home.domain.size, other.domain.size):
             return False
         producers = [n for n in self._producers(node) if self.cluster_of.get(n) is other]
         copied = dict.fromkeys(producers)

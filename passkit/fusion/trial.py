@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from attrs import field, frozen
 
-from passkit.analysis.propagate import operand_states
+from passkit.analysis.propagate import operand_tile_maps
 from passkit.analysis.tilemap import Split, SplitState, guessed, join
 from passkit.analysis.tiling_search import by_blocks
 from passkit.diagnostics import Diagnostic
@@ -102,7 +102,7 @@ class Trial:
         for user in dict.fromkeys(self.graph.users.get(entry, ())):
             if user not in states:
                 continue
-            needs = operand_states(user.entries[0], states[user])
+            needs = operand_tile_maps(user.entries[0], states[user])
             for read, need in zip(user.inputs, needs, strict=True):
                 if read is entry and isinstance(need, Diagnostic):
                     return need

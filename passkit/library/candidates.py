@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import frozen
 
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.transposed_accesses import BLOCK
 from passkit.diagnostics import Diagnostic
-from passkit.planner.multi_nest import first, last, ways_to_stitch
+from passkit.planner.multi_nest import first, last, multi_nest_schedules
 from passkit.planner.plan import plan_group
 from passkit.planner.template import within
 from passkit.schedule.build import plain_schedule, schedule_like
 from passkit.schedule.cost import model_seconds
-from passkit.schedule.phases import alone
+from passkit.schedule.phases import scheduled_groups
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.template import Template
 from passkit.schedule.template_of import template_of
@@ -25,7 +25,7 @@ from passkit.values.size import Extent
 
 
 @frozen
-class Variant:
+class Candidate:
     """One way to run a group: the template, the schedule that obeys it, and the model's seconds.
 
     The seconds are 0 where sizes are unknown.
@@ -36,16 +36,16 @@ class Variant:
     seconds: float
 
 
-def variants(group: Group, target: Target) -> tuple[Variant, ...]:
+def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
     """The templates of a group, the one that it has by default first, then by the model's seconds.
 
-    No two are the same, and there are at most ``target.tiling.variants``; none where the group has
-    no schedule.
+    No two are the same, and there are at most ``target.tiling.candidates``. There is none where the
+    group has no schedule.
     """
     default = plan_group(group, target)
     if isinstance(default, Diagnostic):
         return ()
-    found: dict[Template, Variant] = {}
+    found: dict[Template, Candidate] = {}
     for schedule in _schedules(group, default, target):
         template = template_of(group, schedule, target)
         if not _is_new(template, found):
@@ -53,7 +53,7 @@ def variants(group: Group, target: Target) -> tuple[Variant, ...]:
         if isinstance(within(group, schedule, default, target), Diagnostic):
             continue
         seconds = model_seconds(group, schedule, target)
-        found[template] = Variant(template, schedule, seconds)
+        found[template] = Candidate(template, schedule, seconds)
     usual, *others = found.values()
     return (usual, *sorted(others, key=lambda v: v.seconds)[: target.tiling.variants - 1])
 
@@ -68,9 +68,9 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
     yield default
     if default.parts:
         yield from _of_parts(group, default, target)
-    elif default.stitching is not None:
+    elif default.multi_nest is not None:
         for choose in (first, last):
-            ways = ways_to_stitch(group, target, choose)
+            ways = multi_nest_schedules(group, target, choose)
             yield from (w for w in ways if isinstance(w, Schedule))
     else:
         yield from _plain(group, target)
@@ -78,8 +78,8 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
 
 def _of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
     """All parts, or phases, in their second way, then all in their third, and so on."""
-    pairs = zip(alone(group, default), default.parts, strict=True)
-    ways = [[plan, *(v.schedule for v in variants(part, target))] for part, plan in pairs]
+    pairs = zip(scheduled_groups(group, default), default.parts, strict=True)
+    ways = [[plan, *(v.schedule for v in candidates_of(part, target))] for part, plan in pairs]
     for k in range(1, max(map(len, ways))):
         plans = [own[min(k, len(own) - 1)] for own in ways]
         yield schedule_like(default, plans, target)
@@ -87,23 +87,23 @@ def _of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Sched
 
 def _plain(group: Group, target: Target) -> Iterator[Schedule]:
     """Each way for points to map to lanes, with tiles of several sizes."""
-    layout = lay_out(group.graph)
-    assert isinstance(layout, Layout)
-    if layout.space.size == 0:
+    info = analyze_domain(group.graph)
+    assert isinstance(info, DomainInfo)
+    if info.domain.size == 0:
         return  # there is nothing to deal out
-    for composition in compositions(layout, target):
-        for chunk, width in _sizes(layout, composition, target):
-            split = split_for(layout, composition, chunk)
-            yield plain_schedule(layout, composition, split, width, target)
+    for composition in compositions(info, target):
+        for chunk, width in _sizes(info, composition, target):
+            split = split_for(info, composition, chunk)
+            yield plain_schedule(info, composition, split, width, target)
 
 
 def _sizes(
-    layout: Layout, composition: Composition, target: Target
+    info: DomainInfo, composition: Composition, target: Target
 ) -> Sequence[tuple[Extent, Extent | None]]:
     """Chunks and widths of tiles."""
-    own, split, width = tiling(layout, target)
-    most = layout.space.axes[-1].extent
-    cut = cut_axis(layout, target)
+    own, split, width = tiling(info, target)
+    most = info.domain.axes[-1].extent
+    cut = cut_axis(info, target)
     match composition:
         case Composition.COLUMN:
             return [(1, n) for n in _below(target.tiling.tile_widths, most)]

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from passkit.analysis.domain_info import lay_out
+from passkit.analysis.domain_info import analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.groups import groups_of
 from passkit.analysis.size_arguments import pool_sizes
@@ -221,7 +221,9 @@ def _kernel(
         ops=ops,
         dialect=dialect,
         seconds=schedule.seconds,
-        phases=tuple((tiles_of(p), p.seconds) for p in schedule.parts) if schedule.makes else (),
+        phases=tuple((tiles_of(p), p.seconds) for p in schedule.parts)
+        if schedule.phase_outputs
+        else (),
     )
 
 
@@ -246,9 +248,9 @@ def _lowered(
     if schedule.block is not None:
         return lower_block(group, schedule, schedule.block, aliased, observe)
     assert schedule.nest is not None
-    layout = lay_out(group.graph)
-    assert not isinstance(layout, Diagnostic)  # the schedule was made from it
-    return lower_nest(group, schedule, schedule.nest, layout, aliased, observe)
+    info = analyze_domain(group.graph)
+    assert not isinstance(info, Diagnostic)  # the schedule was made from it
+    return lower_nest(group, schedule, schedule.nest, info, aliased, observe)
 
 
 def _dump_forms(

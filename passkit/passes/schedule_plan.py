@@ -16,9 +16,9 @@ from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext, evaluator_of
 from passkit.planner.blocks import with_block
-from passkit.planner.phases import passed_on
+from passkit.planner.phases import cross_phase_values
 from passkit.planner.plan import check_rules, plan_group
-from passkit.schedule.phases import alone, parts_by
+from passkit.schedule.phases import scheduled_groups, scheduled_parts
 from passkit.schedule.schedule import Schedule, Source, kept_near, with_stream
 from passkit.schedule.template import Template
 from passkit.target import DEVICES, Target
@@ -150,7 +150,7 @@ def _with_rows_in_shared_memory(group: Group, schedule: Schedule, target: Target
     """
     if not schedule.parts:
         return kept_near(schedule, group.graph, target)
-    pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+    pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
     parts = tuple(_with_rows_in_shared_memory(g, part, target) for g, part in pairs)
     return evolve(schedule, parts=parts)
 
@@ -167,8 +167,8 @@ def _with_streamed_outputs(
     outputs = streamed_outputs(graph, node.entries, target)
     if not schedule.parts or not outputs:
         return with_stream(schedule, outputs, target)
-    phases = parts_by(group, schedule)
-    read_by_later_phases = set(passed_on(group, phases))
+    phases = scheduled_parts(group, schedule)
+    read_by_later_phases = set(cross_phase_values(group, phases))
     parts = []
     for part, phase in zip(schedule.parts, phases, strict=True):
         results = [node.entries[o] for o in phase.outputs]

@@ -17,7 +17,7 @@ from attrs import evolve, frozen
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
-from passkit.planner.multi_nest import first, ways_to_stitch
+from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import VECTOR, is_along_steps, vector_of, with_arrays
@@ -66,7 +66,7 @@ def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
         schedule: its schedule.
         target: the target.
     """
-    if not target.nests or target.name == "blocks" or schedule.stitching is None:
+    if not target.nests or target.name == "blocks" or schedule.multi_nest is None:
         return schedule
     if schedule.source is not Source.MODEL:
         return schedule
@@ -84,7 +84,7 @@ def _with_block(
     if plan.code not in OF_LARGE_TILES:
         return evolve(schedule, no_nest=plan)
     best: Schedule | None = None
-    for other in islice(ways_to_stitch(held.value, target, first), TILINGS):
+    for other in islice(multi_nest_schedules(held.value, target, first), TILINGS):
         if not isinstance(other, Schedule) or other.seconds > SLOWER * schedule.seconds:
             continue
         if best is None or other.seconds < best.seconds:

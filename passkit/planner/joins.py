@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from attrs import evolve
 
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.partial import JOIN, PARTIAL
 from passkit.diagnostics import Diagnostic
@@ -53,14 +53,16 @@ def plan_joined(group: Group, target: Target, plans: tuple[Schedule, Schedule]) 
 
     Returns: None if their blocks do not have the same columns, or an extent is not known.
     """
-    makes = joined_phases(group.graph)
-    assert makes is not None
+    phase_outputs = joined_phases(group.graph)
+    assert phase_outputs is not None
     own = plans[0].nest
-    layouts = [lay_out(phase_group(group, p).graph) for p in phases_of(group.graph, makes)]
+    layouts = [
+        analyze_domain(phase_group(group, p).graph) for p in phases_of(group.graph, phase_outputs)
+    ]
     nests = [
-        loop_nest(layout, plan)
-        for layout, plan in zip(layouts, plans, strict=True)
-        if isinstance(layout, Layout)
+        loop_nest(info, plan)
+        for info, plan in zip(layouts, plans, strict=True)
+        if isinstance(info, DomainInfo)
     ]
     if own is None or len(nests) < 2:
         return None
@@ -73,7 +75,7 @@ def plan_joined(group: Group, target: Target, plans: tuple[Schedule, Schedule]) 
         return None
     if not _have_same_columns(chunks, own, joins, schedule):
         return None
-    whole = phased_schedule(plans, makes, target)
+    whole = phased_schedule(plans, phase_outputs, target)
     parts = (evolve(whole.parts[0], nest=own), evolve(whole.parts[1], nest=schedule))
     return evolve(whole, parts=parts, rule="last_block")
 

@@ -13,24 +13,24 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from passkit.analysis.domain import folding_of
+from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import Group
-from passkit.analysis.infer import SplitPart, States
-from passkit.analysis.nest_partitions import cuts
-from passkit.analysis.nests import Piece, contract_of, results_of, without
+from passkit.analysis.infer import NestResults, States
+from passkit.analysis.nest_partitions import nest_partitions
+from passkit.analysis.nests import NestNodes, contract_of, nest_outputs, without
 from passkit.analysis.regions import Region, pitched, region_of
-from passkit.analysis.slots import TileArray, arranged, share
+from passkit.analysis.slots import TileArray, assign_offsets, fit
 from passkit.analysis.tilemap import Split, guessed
-from passkit.analysis.tiling_search import Agreed, Search, completed, roots_of
+from passkit.analysis.tiling_search import AgreedTiling, TilingSearch, completed, roots_of
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FContract
 from passkit.graph.quotient import live_ins
-from passkit.schedule.bounds import Bound
+from passkit.schedule.bounds import LowerBound
 from passkit.schedule.liveness import arrays_of
-from passkit.schedule.nest_info import LaidPart, crooked, lay_part, part_schedules
-from passkit.schedule.schedule import PartPlan, Schedule, Stitching
+from passkit.schedule.nest_info import NestInfo, analyze_nest, crooked, part_schedules
+from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import ROOM, tile_parts
 from passkit.schedule.tile_costs import part_seconds, product_seconds, tile_seconds
 from passkit.schedule.tiling import Composition
@@ -39,14 +39,14 @@ from passkit.values.size import Extent, Size, at_least, has_size, numel
 
 T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 
-_Made = tuple[PartPlan, LaidPart | None, float]
+_Made = tuple[TileNest, NestInfo | None, float]
 """A part, its space if it has one of its own, and its seconds."""
 _Known = tuple[tuple[Node, ...], tuple[Region | None, ...], Extent, tuple[Node, ...]]
 """What that follows from: its nodes, what a tile has of values it leaves and reads, how many tiles
 there are, and what it does without."""
 
 
-def is_stitched(graph: Graph) -> bool:
+def has_contraction(graph: Graph) -> bool:
     """Whether a group has more than one iteration space by its nature."""
     return any(n.op is not None and FContract.get(n.op.name) is not None for n in graph.nodes)
 
@@ -69,7 +69,7 @@ def last(
     return plans[-1]
 
 
-def plan_stitched(group: Group, target: Target) -> Schedule | Diagnostic:
+def plan_multi_nest(group: Group, target: Target) -> Schedule | Diagnostic:
     """The quickest schedule of a stitched kernel by the model, or why there is none."""
     best: Schedule | None = None
     why = Diagnostic("memory.nests")
@@ -83,7 +83,9 @@ def plan_stitched(group: Group, target: Target) -> Schedule | Diagnostic:
     return why if best is None else _told(group, best)
 
 
-def ways_to_stitch(group: Group, target: Target, choose: Choose) -> Iterator[Schedule | Diagnostic]:
+def multi_nest_schedules(
+    group: Group, target: Target, choose: Choose
+) -> Iterator[Schedule | Diagnostic]:
     """For ways to split the results the schedule, or why there is none; the most promising first.
 
     Splits are those on which the results agree by their numbers of tiles.
@@ -109,10 +111,10 @@ def _ways(
         yield 0.0, refused
         return
     plans = []
-    for pieces in cuts(group.graph):
-        moved = followers(group.graph, pieces)
+    for pieces in nest_partitions(group.graph):
+        moved = derived_outputs(group.graph, pieces)
         plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
-    tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[Agreed, _Plan]]()
+    tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[AgreedTiling, _Plan]]()
     for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
         if tried.total() == target.tiling.ways:
             break
@@ -131,9 +133,9 @@ def _ways(
             yield from ((0.0, why) for why in plan.refused)
 
 
-def stitch(
+def multi_nest_schedule(
     group: Group,
-    pieces: Sequence[Piece],
+    pieces: Sequence[NestNodes],
     target: Target,
     splits: Mapping[Entry, Split],
     choose: Choose,
@@ -146,7 +148,7 @@ def stitch(
     states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
     if isinstance(states, Diagnostic):
         return states
-    return _told(group, plan.schedule(Agreed(splits, states, tiles, 0.0)))
+    return _told(group, plan.schedule(AgreedTiling(splits, states, tiles, 0.0)))
 
 
 def _refused(graph: Graph) -> Diagnostic | None:
@@ -179,7 +181,7 @@ def _rather(why: Diagnostic, other: Diagnostic) -> Diagnostic:
     return why if less else other
 
 
-def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
+def derived_outputs(graph: Graph, pieces: Sequence[NestNodes]) -> dict[Entry, Entry]:
     """Results that may lie wherever the tiles of the one value fall that their part reads.
 
     So are heads of attention put side by side: no tile owns rows, or columns, of the result. What
@@ -189,7 +191,7 @@ def followers(graph: Graph, pieces: Sequence[Piece]) -> dict[Entry, Entry]:
     for piece in pieces:
         read = [e for e in live_ins(graph, piece.nodes) if not is_leaf(e.node)]
         users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
-        folds = piece.product or any(folding_of(n) is not None for n in piece.nodes)
+        folds = piece.product or any(reduced_axes_of(n) is not None for n in piece.nodes)
         moves = any(n.op is not None and n.op.has_attr("FElement") for n in piece.nodes)
         if len(read) == 1 and moves and not folds and all(u in piece.nodes for u in users):
             found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
@@ -207,7 +209,7 @@ class _Plan:
     def __init__(
         self,
         group: Group,
-        pieces: Sequence[Piece],
+        pieces: Sequence[NestNodes],
         target: Target,
         choose: Choose,
         following: Mapping[Entry, Entry],
@@ -219,27 +221,27 @@ class _Plan:
         self.refused: Sequence[Diagnostic] = ()
         self.made: dict[_Known, _Made | Diagnostic] = {}
 
-    def shares(self, pieces: Sequence[Piece]) -> list[SplitPart]:
+    def shares(self, pieces: Sequence[NestNodes]) -> list[NestResults]:
         """Parts with what they leave that does not follow something else."""
         found = []
-        for piece, values in zip(pieces, results_of(self.graph, pieces), strict=True):
+        for piece, values in zip(pieces, nest_outputs(self.graph, pieces), strict=True):
             own = [e for e in values if e not in self.following]
             if own:
-                found.append(SplitPart(piece.nodes, own))
+                found.append(NestResults(piece.nodes, own))
         return found
 
-    def agreed(self) -> Iterator[tuple[Agreed, _Plan]]:
+    def agreed(self) -> Iterator[tuple[AgreedTiling, _Plan]]:
         """The ways to split the results, each with the plan that it is of."""
-        final = roots_of(self.graph, [SplitPart(p.nodes, ()) for p in self.whole])
+        final = roots_of(self.graph, [NestResults(p.nodes, ()) for p in self.whole])
         wanted = dict.fromkeys(self.following.get(e, e) for e in final)
         roots = sorted(wanted, key=_weight, reverse=True)
-        results = dict(zip(self.whole, results_of(self.graph, self.whole), strict=True))
-        least = Bound(self.group, results, self.target)
-        search = Search(self.graph, roots, self.shares(self.whole), least)
+        results = dict(zip(self.whole, nest_outputs(self.graph, self.whole), strict=True))
+        least = LowerBound(self.group, results, self.target)
+        search = TilingSearch(self.graph, roots, self.shares(self.whole), least)
         self.refused = search.refused
         yield from ((found, self) for found in search)
 
-    def schedule(self, found: Agreed) -> Schedule | Diagnostic:
+    def schedule(self, found: AgreedTiling) -> Schedule | Diagnostic:
         """The whole schedule that splits results in a given way, or what is in its way."""
 
         def arrays(dropped: tuple[int, ...]) -> Sequence[TileArray] | Diagnostic:
@@ -253,9 +255,9 @@ class _Plan:
         made = arrays(())
         if isinstance(made, Diagnostic):
             return made
-        if not at_least(limit, arranged(made, ROOM).nbytes):
+        if not at_least(limit, assign_offsets(made, ROOM).nbytes):
             self.roomy = False  # what rows have to spare is given up before any array is
-            shared = share(arrays, limit, ROOM)
+            shared = fit(arrays, limit, ROOM)
             if isinstance(shared, Diagnostic):
                 return shared
             if isinstance(shared.nbytes, Size):
@@ -270,14 +272,16 @@ class _Plan:
         assert self.best is not None
         return self.best
 
-    def _without(self, found: Agreed, dropped: Sequence[Node]) -> Sequence[TileArray] | Diagnostic:
+    def _without(
+        self, found: AgreedTiling, dropped: Sequence[Node]
+    ) -> Sequence[TileArray] | Diagnostic:
         """The arrays of the schedule in which some values have none; it is the ``best`` then."""
         self.dropped = dropped
         pieces = self._pieces(dropped)
         if isinstance(pieces, Diagnostic):
             return pieces
         self.pieces = pieces
-        results = results_of(self.graph, pieces)
+        results = nest_outputs(self.graph, pieces)
         states = self._states(found, dropped)
         if isinstance(states, Diagnostic):
             return states
@@ -290,19 +294,19 @@ class _Plan:
         owned = [e.node for values in results for e in values if e.node in regions]
         kept = [(self.number[n], regions[n]) for n in owned]
         tiles = found.blocks
-        stitching = Stitching(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
-        arrays = arrays_of(self.group, stitching, tile_parts(self.group, stitching, laid))[0]
-        scratch = arranged(arrays, ROOM).nbytes
+        multi_nest = MultiNest(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
+        arrays = arrays_of(self.group, multi_nest, tile_parts(self.group, multi_nest, laid))[0]
+        scratch = assign_offsets(arrays, ROOM).nbytes
         split = states[heaviest(self.graph, self.following)[0]]
         assert isinstance(split, Split)
         self.best = Schedule(
             *(Composition.STITCHED, (), split, None, (), ()),
             seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
-            stitching=evolve(stitching, scratch=scratch),
+            multi_nest=evolve(multi_nest, scratch=scratch),
         )
         return arrays
 
-    def _pieces(self, dropped: Sequence[Node]) -> Sequence[Piece] | Diagnostic:
+    def _pieces(self, dropped: Sequence[Node]) -> Sequence[NestNodes] | Diagnostic:
         """The parts, where some values are computed again by who reads them."""
         if not dropped:
             return self.whole
@@ -310,15 +314,15 @@ class _Plan:
         if followed:
             name = followed[0].label
             return Diagnostic("recompute.followed", {"value": name}, (name,))
-        left = {e.node for values in results_of(self.graph, self.whole) for e in values}
+        left = {e.node for values in nest_outputs(self.graph, self.whole) for e in values}
         pieces = without(self.graph, self.whole, left, dropped)
         if isinstance(pieces, Diagnostic):
             return pieces
-        while not all(results := results_of(self.graph, pieces)):
+        while not all(results := nest_outputs(self.graph, pieces)):
             pieces = [p for p, values in zip(pieces, results, strict=True) if values]
         return pieces
 
-    def _states(self, found: Agreed, dropped: Sequence[Node]) -> States | Diagnostic:
+    def _states(self, found: AgreedTiling, dropped: Sequence[Node]) -> States | Diagnostic:
         """What a tile has of all values that parts leave, for the splits of some."""
         shares = self.shares(self.pieces)
         if not dropped and all(e in found.states for part in shares for e in part.results):
@@ -365,7 +369,7 @@ class _Plan:
 
     def _part(
         self,
-        piece: Piece,
+        piece: NestNodes,
         values: Sequence[Entry],
         regions: Mapping[Node, Region],
         tiles: Extent,
@@ -376,8 +380,8 @@ class _Plan:
             contract = contract_of(piece.nodes[0])
             assert contract is not None
             seconds = product_seconds(contract, regions[piece.nodes[0]], tiles, self.target)
-            return PartPlan(nodes, results, None), None, seconds
-        laid = lay_part(self.group, piece.nodes, [e.node for e in values], regions)
+            return TileNest(nodes, results, None), None, seconds
+        laid = analyze_nest(self.group, piece.nodes, [e.node for e in values], regions)
         if isinstance(laid, Diagnostic):
             return laid
         dropped = {self.graph.names[n] for n in self.dropped}
@@ -386,4 +390,4 @@ class _Plan:
         if isinstance(plans, Diagnostic):
             return plans
         plan = self.choose(values, regions, plans)
-        return PartPlan(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)
+        return TileNest(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)

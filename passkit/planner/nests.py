@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import scan_of
@@ -45,17 +45,17 @@ class PlannedNest:
     refusal: Diagnostic | None = None
 
 
-def plan_nest(layout: Layout, schedule: Schedule, target: Target) -> PlannedNest:
+def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> PlannedNest:
     """Return the plan of a group of one loop nest.
 
     Args:
-        layout: the iteration domain of the group.
+        info: the iteration domain of the group.
         schedule: its stages.
         target: a GPU.
 
     Raises: RuleError if a rule returns something else than actions.
     """
-    nest = loop_nest(layout, schedule)
+    nest = loop_nest(info, schedule)
     if isinstance(nest, Diagnostic):
         return PlannedNest(None, "", nest)
     problem = Diagnostic("rule.none", {"target": target.name})
@@ -82,40 +82,40 @@ def _refusal(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnost
 
 def scheduled_nest(group: Group, schedule: Schedule) -> LoopNest:
     """Return the loop nest of a group that has a schedule of it, as ``schedule.nest``."""
-    layout = lay_out(group.graph)
-    assert isinstance(layout, Layout)
-    nest = loop_nest(layout, schedule)
+    info = analyze_domain(group.graph)
+    assert isinstance(info, DomainInfo)
+    nest = loop_nest(info, schedule)
     assert isinstance(nest, LoopNest)
     return nest
 
 
-def loop_nest(layout: Layout, schedule: Schedule) -> LoopNest | Diagnostic:
+def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
     """Return the loop nest of a group, or why it is not one that GPUs have schedules of.
 
     Args:
-        layout: the iteration domain of the group.
+        info: the iteration domain of the group.
         schedule: its stages.
     """
-    space = layout.space
-    if schedule.parts or schedule.stitching is not None:
+    domain = info.domain
+    if schedule.parts or schedule.multi_nest is not None:
         return Diagnostic("tile.composition")
-    for node in layout.graph.nodes:
+    for node in info.graph.nodes:
         if scan_of(node) is not None:
             return Diagnostic("op.scan", {"op": node.label})
-    nest = LoopNest(layout, schedule.stages, traffic_of(layout, schedule))
-    has_one_reduced = len(space.reduced) == 1
+    nest = LoopNest(info, schedule.stages, traffic_of(info, schedule))
+    has_one_reduced = len(domain.reduced) == 1
     if nest.is_column:
-        passes = [s for s in schedule.stages if s.folds or s.stores or s.keeps]
+        passes = [s for s in schedule.stages if s.folds or s.stores or s.staged]
         # The pass comes first: it reads no value that is computed per column before.
         is_only = len(passes) == 1 and passes[0] is schedule.stages[0]
         if not is_only or passes[0].stores or not has_one_reduced:
             return Diagnostic("domain.order")
-    elif nest.is_chunked and not (has_one_reduced and len(space.kept) == 1 and nest.is_read_once):
+    elif nest.is_chunked and not (has_one_reduced and len(domain.kept) == 1 and nest.is_read_once):
         return Diagnostic("domain.chunks")
-    outer = next((k for k, a in enumerate(space.axes) if not a.reduced), None)
-    if nest.is_column and outer == len(space.axes) - 1:
+    outer = next((k for k, a in enumerate(domain.axes) if not a.reduced), None)
+    if nest.is_column and outer == len(domain.axes) - 1:
         outer = None
-    for k, axis in enumerate(space.axes):
+    for k, axis in enumerate(domain.axes):
         if axis.reduced and axis.extent == 0:
             return Diagnostic("domain.empty", {"axis": axis.var.name})
         if k != outer and not isinstance(axis.extent, int):

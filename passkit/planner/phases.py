@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import frozen
 
-from passkit.analysis.components import GroupPart
-from passkit.analysis.domain import folding_of
+from passkit.analysis.components import Component
+from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.extract import kind_of
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
@@ -16,7 +16,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.schedule.build import phased_schedule
 from passkit.schedule.cost import model_seconds
-from passkit.schedule.phases import phase_of
+from passkit.schedule.phases import slice_phase
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
@@ -124,7 +124,7 @@ class _Search:
         return both.seconds <= one.seconds + apart.seconds + meeting
 
     def _phase(self, outputs: Sequence[int], refused: Collection[Node]) -> _Phase | Diagnostic:
-        part = phase_of(self.graph, sorted(outputs), self.made)
+        part = slice_phase(self.graph, sorted(outputs), self.made)
         body = [part.original(n) for n in part.graph.nodes if not is_leaf(n)]
         if any(n in refused for n in body):
             return Diagnostic("phase.order")
@@ -132,12 +132,12 @@ class _Search:
         plan = self.plan(group, self.target)
         if isinstance(plan, Diagnostic):
             return plan
-        folds = (n for n in body if folding_of(n) is not None or contract_of(n) is not None)
+        folds = (n for n in body if reduced_axes_of(n) is not None or contract_of(n) is not None)
         seconds = model_seconds(group, plan, self.target)
         return _Phase(part.outputs, plan, frozenset(folds), seconds, tiles_of(plan))
 
 
-def passed_on(group: Group, parts: Sequence[GroupPart]) -> list[int]:
+def cross_phase_values(group: Group, parts: Sequence[Component]) -> list[int]:
     """The outputs of a group that a phase reads, by their numbers."""
     first = len(group.graph.inputs)
     return sorted({k - first for p in parts for k in p.inputs if k >= first})

@@ -9,19 +9,19 @@ from functools import lru_cache
 from attrs import evolve
 
 from passkit.analysis.components import aim_of, points_of_tile
-from passkit.analysis.domain import Role, folding_of
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain import ValueKind, reduced_axes_of
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import FUSED, Group, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.planner.joins import joined_phases, plan_joined
-from passkit.planner.multi_nest import is_stitched, plan_stitched
+from passkit.planner.multi_nest import has_contraction, plan_multi_nest
 from passkit.planner.nests import plan_nest
 from passkit.planner.packs import plan_pack
 from passkit.planner.phases import plan_phased
-from passkit.planner.template import obeying
+from passkit.planner.template import apply_template
 from passkit.schedule.build import packed_schedule, plain_schedule
 from passkit.schedule.phases import phase_group, phases_of
 from passkit.schedule.rules import rules_key
@@ -101,27 +101,27 @@ def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "pack.part_nests":
             return packed
-    if is_stitched(group.graph):
-        return plan_stitched(group, target)
-    layout = lay_out(group.graph)
-    if isinstance(layout, Diagnostic):
-        found = plan_stitched(group, target)
-        return layout if isinstance(found, Diagnostic) else found
-    return plain_schedule(layout, *tiling(layout, target), target)
+    if has_contraction(group.graph):
+        return plan_multi_nest(group, target)
+    info = analyze_domain(group.graph)
+    if isinstance(info, Diagnostic):
+        found = plan_multi_nest(group, target)
+        return info if isinstance(found, Diagnostic) else found
+    return plain_schedule(info, *tiling(info, target), target)
 
 
 def _joined(group: Group, target: Target) -> Schedule | None:
     """Return the schedule of a group whose last blocks join partial results; None for another."""
     if not target.nests or target.name == "blocks":
         return None
-    makes = joined_phases(group.graph)
-    if makes is None:
+    phase_outputs = joined_phases(group.graph)
+    if phase_outputs is None:
         return None
-    chunks, joins = (phase_group(group, part) for part in phases_of(group.graph, makes))
-    first, layout = plan_group(chunks, target), lay_out(joins.graph)
-    if not isinstance(first, Schedule) or not isinstance(layout, Layout):
+    chunks, joins = (phase_group(group, part) for part in phases_of(group.graph, phase_outputs))
+    first, info = plan_group(chunks, target), analyze_domain(joins.graph)
+    if not isinstance(first, Schedule) or not isinstance(info, DomainInfo):
         return None
-    then = plain_schedule(layout, *tiling(layout, target), target)
+    then = plain_schedule(info, *tiling(info, target), target)
     return plan_joined(group, target, (first, then))
 
 
@@ -133,13 +133,13 @@ def _with_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
         schedule: its schedule, of one phase.
         target: a GPU whose dialect prints loop IR.
     """
-    if schedule.stitching is not None:
+    if schedule.multi_nest is not None:
         return schedule
     if schedule.composition is Composition.PACKED:
         return _with_pack(group, target)
-    layout = lay_out(group.graph)
-    assert isinstance(layout, Layout)  # the schedule was made from it
-    plan = plan_nest(layout, schedule, target)
+    info = analyze_domain(group.graph)
+    assert isinstance(info, DomainInfo)  # the schedule was made from it
+    plan = plan_nest(info, schedule, target)
     return evolve(
         schedule,
         nest=plan.schedule,
@@ -171,7 +171,7 @@ def _obeying(
     default = _plan(key, phased, held, target, rules)
     if isinstance(default, Diagnostic):
         return default
-    found = obeying(held.value, default, target, template)
+    found = apply_template(held.value, default, target, template)
     if isinstance(found, Diagnostic):
         return found
     # What the template says is obeyed.
@@ -193,7 +193,7 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
         plan = outline_group(part, target)
         if isinstance(plan, Diagnostic):
             return plan
-        if plan.stitching is not None:
+        if plan.multi_nest is not None:
             return Diagnostic("pack.part_nests")
         plans.append(plan)
     seconds = [p.seconds for p in plans]
@@ -233,7 +233,7 @@ def _has_nests(target: Target) -> bool:
 
 def _tile(plan: Schedule, aim: float, target: Target) -> int:
     """The points that a tile of a part should have."""
-    points = plan.space.size
+    points = plan.domain.size
     if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
         return target.tile
     return points_of_tile(plan.seconds / points, aim, target)
@@ -267,33 +267,33 @@ def _pairs(key: str, held: UncachedArgument[Group]) -> Pairs:
     readers = Counter(i for part in group.parts for i in part.inputs)
     pairs: Pairs = [], []
     for part in group.parts:
-        layout = None if is_stitched(part.graph) else lay_out(part.graph)
-        if layout is None or isinstance(layout, Diagnostic):
+        info = None if has_contraction(part.graph) else analyze_domain(part.graph)
+        if info is None or isinstance(info, Diagnostic):
             return [], []  # it is stitched, all of it: no part is packed then
-        pairs[bool(layout.space.reduced)].extend(
+        pairs[bool(info.domain.reduced)].extend(
             (i, o)
             for i, n in zip(part.inputs, part.graph.inputs, strict=True)
             if readers[i] == 1
-            for o, result in zip(part.outputs, layout.graph.outputs, strict=True)
-            if _may_overwrite(layout, n, result)
+            for o, result in zip(part.outputs, info.graph.outputs, strict=True)
+            if _may_overwrite(info, n, result)
         )
     return pairs
 
 
-def _may_overwrite(layout: Layout, given: Node, result: Entry) -> bool:
+def _may_overwrite(info: DomainInfo, given: Node, result: Entry) -> bool:
     """Whether every read of an input is at the point that is written, and not later.
 
     Where something is folded that point is a row, if there is but one pass over rows: if no
     reduction comes from another, and all that reads the input are row values behind them.
     """
-    reads = layout.input_reads.get(given, [])
-    if not layout.space.reduced:
-        return all(at == layout.space.full for at in reads)
-    readers = [n for n in layout.graph.nodes if any(e.node is given for e in n.inputs)]
-    rows = all(layout.roles.get(n) is Role.ROW for n in (*readers, result.node))
-    if not rows or any(at != layout.space.row for at in reads):
+    reads = info.input_accesses.get(given, [])
+    if not info.domain.reduced:
+        return all(at == info.domain.full for at in reads)
+    readers = [n for n in info.graph.nodes if any(e.node is given for e in n.inputs)]
+    rows = all(info.roles.get(n) is ValueKind.ROW for n in (*readers, result.node))
+    if not rows or any(at != info.domain.row for at in reads):
         return False
-    before, behind = _around_folds(layout.graph)
+    before, behind = _around_folds(info.graph)
     return given not in before and before.isdisjoint(behind)
 
 
@@ -302,10 +302,10 @@ def _around_folds(graph: Graph) -> tuple[set[Node], set[Node]]:
     before: set[Node] = set()
     behind: set[Node] = set()
     for node in reversed(graph.nodes):
-        if folding_of(node) is not None or node in before:
+        if reduced_axes_of(node) is not None or node in before:
             before |= {e.node for e in node.inputs}
     for node in graph.nodes:
-        if folding_of(node) is not None or any(e.node in behind for e in node.inputs):
+        if reduced_axes_of(node) is not None or any(e.node in behind for e in node.inputs):
             behind.add(node)
     return before, behind
 

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from passkit.analysis.group import Group
-from passkit.analysis.nest_partitions import cuts
-from passkit.analysis.nests import Piece
+from passkit.analysis.nest_partitions import nest_partitions
+from passkit.analysis.nests import NestNodes
 from passkit.analysis.regions import Region
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.planner.multi_nest import followers, heaviest, stitch
+from passkit.planner.multi_nest import derived_outputs, heaviest, multi_nest_schedule
 from passkit.schedule import template_multi as stitched
 from passkit.schedule import template_single as plain
 from passkit.schedule.build import plain_schedule, schedule_like
@@ -39,7 +39,7 @@ BY_ROWS = (Composition.ROW, Composition.THREAD)
 """Whose tiles may have any number of rows."""
 
 
-def obeying(
+def apply_template(
     group: Group, default: Schedule, target: Target, template: Template
 ) -> Schedule | Diagnostic:
     """The schedule of a group that deals its loops out as a template says.
@@ -68,7 +68,7 @@ def _nests(group: Group, default: Schedule, target: Target, named: Sequence[str]
             nests = _nests(part, plan, target, inner)
             found += [evolve(nest, name=outer[nest.name]) for nest in nests]
         return found
-    if default.stitching is None:
+    if default.multi_nest is None:
         return nests_of_group(group, default, target)
     return [*_cuts(group, named)[0].values.values()]
 
@@ -77,7 +77,7 @@ def _nests(group: Group, default: Schedule, target: Target, named: Sequence[str]
 class _Cut:
     """Parts of a stitched group, the values that are named, and the results that follow others."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[NestNodes]
     values: Mapping[Node, Nest]
     following: Mapping[Entry, Entry]
 
@@ -88,14 +88,14 @@ def _cuts(group: Group, named: Collection[str]) -> list[_Cut]:
     What is not named is computed again where it is read, but for results. If there is no such way,
     that with the most parts tells what is missing.
     """
-    found = [_cut(group, pieces, named) for pieces in cuts(group.graph)]
+    found = [_cut(group, pieces, named) for pieces in nest_partitions(group.graph)]
     fit = [c for c in found if all(nest.name in named for nest in c.values.values())]
     return fit or found[:1]
 
 
-def _cut(group: Group, pieces: Sequence[Piece], named: Collection[str]) -> _Cut:
+def _cut(group: Group, pieces: Sequence[NestNodes], named: Collection[str]) -> _Cut:
     names = value_names(group)
-    following = followers(group.graph, pieces)
+    following = derived_outputs(group.graph, pieces)
     if any(names[e.node] in named for e in following):
         following = {}
     followed = {e.node for e in following}
@@ -150,9 +150,9 @@ def _settled(
 ) -> tuple[NestPlan, ...]:
     """The stages in the order and the words of `template_of`."""
     names = value_names(group)
-    if default.stitching is None:
-        layout, values = plain_values(group, target, names)
-        runs = plain.runs_of(layout, target)
+    if default.multi_nest is None:
+        info, values = plain_values(group, target, names)
+        runs = plain.runs_of(info, target)
         return tuple(plain.settle(stages[v.nest.name], v, runs) for v in values)
     nests = _cuts(group, stages)[0].values.values()
     return tuple(stitched.settle(stages[n.name], n) for n in nests)
@@ -162,23 +162,23 @@ def _candidates(
     group: Group, default: Schedule, target: Target, stages: Stages
 ) -> Iterator[Schedule | Diagnostic]:
     """Schedules that may be meant, and what is in the way of others."""
-    if default.stitching is not None:
+    if default.multi_nest is not None:
         yield from (_stitched(group, target, stages, each) for each in _cuts(group, stages))
         return
-    layout, values = plain_values(group, target, value_names(group))
-    runs = plain.runs_of(layout, target)
+    info, values = plain_values(group, target, value_names(group))
+    runs = plain.runs_of(info, target)
     stage = next((stages[v.nest.name] for v in values if v.runs == runs), None)
     if stage is None:
         return  # row values alone: nothing is said of what is folded
-    for composition in compositions(layout, target):
+    for composition in compositions(info, target):
         chunk, width = plain.sizes_of(stage, composition, runs)
         known = [width] if composition in BY_ROWS else [width, chunk]
         if any(isinstance(n, Size) for n in known):
             size = chunk if width is None else width
             yield Diagnostic("template.unknown_size", {"size": size})
         else:
-            split = split_for(layout, composition, chunk)
-            yield plain_schedule(layout, composition, split, width, target)
+            split = split_for(info, composition, chunk)
+            yield plain_schedule(info, composition, split, width, target)
 
 
 def _stitched(group: Group, target: Target, stages: Stages, cut: _Cut) -> Schedule | Diagnostic:
@@ -202,7 +202,7 @@ def _stitched(group: Group, target: Target, stages: Stages, cut: _Cut) -> Schedu
     for e in heaviest(group.graph, cut.following):
         split = split_of(stages[nests[e.node].name], nests[e.node])
         splits[e] = split.canonical(known_shape(e))
-    return stitch(group, cut.pieces, target, splits, choose, cut.following)
+    return multi_nest_schedule(group, cut.pieces, target, splits, choose, cut.following)
 
 
 def within(

@@ -10,7 +10,7 @@ from attrs import frozen
 from passkit.analysis.group import Group
 from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
-from passkit.library.candidates import Variant, variants
+from passkit.library.candidates import Candidate, candidates_of
 from passkit.reasons.nest_report import NestReport, nest_report
 from passkit.schedule.cost import model_seconds
 from passkit.schedule.schedule import Schedule, Source, least_bytes
@@ -54,7 +54,7 @@ class RankedGroup:
     nbytes: int
     seconds: float
     source: Source
-    others: tuple[Variant, ...]
+    others: tuple[Candidate, ...]
     measured: float = 0.0
     nest: NestReport | None = None
 
@@ -211,7 +211,7 @@ def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -
         nbytes=least_bytes(group.graph),
         seconds=model_seconds(group, schedule, target),
         source=schedule.source,
-        others=tuple(v for v in variants(group, target) if v.template != template),
+        others=tuple(v for v in candidates_of(group, target) if v.template != template),
         measured=schedule.measured,
         nest=nest_report(group, schedule, target),
     )

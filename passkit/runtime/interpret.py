@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.analysis.accesses import element
+from passkit.analysis.accesses import element_expr
 from passkit.analysis.group import FUSED
 from passkit.ast import Contract, Expr, Load, Var, size_of
 from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
@@ -421,7 +421,7 @@ def evaluate_element(node: Node, *arrays: Array) -> ArrayList:
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
     grid = np.ogrid[tuple(slice(0, n) for n in shape)] if shape else ()
     values = {f"i{k}": g for k, g in enumerate(grid)}
-    exprs = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    exprs = element_expr(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
     if numel(shape) == 0:
         return [np.zeros(shape, x.dtype.numpy) for x in exprs]
     return [np.broadcast_to(evaluate(x, values, flat), shape) for x in exprs]

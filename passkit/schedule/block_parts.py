@@ -32,10 +32,10 @@ from passkit.ast.tidy import expressions, map_statement, replace_children
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import loads_in, substitute
-from passkit.schedule.schedule import Kept, Schedule
+from passkit.schedule.schedule import Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.schedule.tiling import Composition
-from passkit.transforms.build_nests import stitched_parts
+from passkit.transforms.build_nests import multi_nest_parts
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 
@@ -150,14 +150,14 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
         group: the group.
         schedule: its schedule, with the tiling of its values.
     """
-    stitching = schedule.stitching
-    if stitching is None:
+    multi_nest = schedule.multi_nest
+    if multi_nest is None:
         return Diagnostic("tile.composition")
     for node in group.graph.nodes:
         for entry in node.entries:
             if entry.dtype is not dt.float32:
                 return Diagnostic("block.dtype", {"value": node.label, "dtype": entry.dtype})
-    for part in stitching.parts:
+    for part in multi_nest.parts:
         if part.schedule is None:
             continue
         composition = part.schedule.composition
@@ -165,15 +165,15 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
             return Diagnostic("block.order", {"composition": composition.value})
     parts = tuple(
         p if p.schedule is None else evolve(p, schedule=_in_registers(p.schedule))
-        for p in stitching.parts
+        for p in multi_nest.parts
     )
-    plain = evolve(schedule, stitching=evolve(stitching, parts=parts), block=None)
+    plain = evolve(schedule, multi_nest=evolve(multi_nest, parts=parts), block=None)
     shared = plan_shared(group, plain)
     values = tuple(a.number for a in shared.arrays)
-    lengths = tuple(_row_length(dict(stitching.regions)[k]) for k in values)
+    lengths = tuple(_row_length(dict(multi_nest.regions)[k]) for k in values)
     arrays = shared.buffers(of_row=False, told=True)
-    reader = _BlockReader(params_of(group.graph), arrays, stitching.tiles, values, lengths)
-    return reader.nest(stitched_parts(group, plain, shared))
+    reader = _BlockReader(params_of(group.graph), arrays, multi_nest.tiles, values, lengths)
+    return reader.nest(multi_nest_parts(group, plain, shared))
 
 
 def _row_length(region: Region) -> int:
@@ -186,7 +186,7 @@ def _row_length(region: Region) -> int:
 
 def _in_registers(schedule: Schedule) -> Schedule:
     """Return the schedule of a part with the values between its stages in registers."""
-    return evolve(schedule, kept=tuple(Kept(k.value, Place.LANES) for k in schedule.kept))
+    return evolve(schedule, kept=tuple(StagedValue(k.value, Place.LANES) for k in schedule.kept))
 
 
 @frozen(eq=False)

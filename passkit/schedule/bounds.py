@@ -9,11 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from attrs import field, frozen
 
-from passkit.analysis.closed_nest import closed
-from passkit.analysis.domain_info import Layout, lay_apart
+from passkit.analysis.closed_nest import extract_nest
+from passkit.analysis.domain_info import DomainInfo, analyze_bounded_domain
 from passkit.analysis.group import Group
 from passkit.analysis.infer import States
-from passkit.analysis.nests import Piece, contract_of
+from passkit.analysis.nests import NestNodes, contract_of
 from passkit.analysis.regions import Region, region_of
 from passkit.analysis.tilemap import GUESS, SplitState, guessed
 from passkit.diagnostics import Diagnostic
@@ -47,14 +47,14 @@ class _Part:
         return found
 
 
-class Bound:
+class LowerBound:
     """What states of some values cost at least; those of others are taken to cost nothing more.
 
     It holds for schedules in which no value is given up for want of room.
     """
 
     def __init__(
-        self, group: Group, parts: Mapping[Piece, Sequence[Entry]], target: Target
+        self, group: Group, parts: Mapping[NestNodes, Sequence[Entry]], target: Target
     ) -> None:
         self.group, self.target = group, target
         read = {e for p in parts for e in live_ins(group.graph, p.nodes)}
@@ -62,7 +62,7 @@ class Bound:
         self.parts = [self._part(p, values, read, held) for p, values in parts.items()]
 
     def _part(
-        self, piece: Piece, values: Sequence[Entry], read: Collection[Entry], held: set[Entry]
+        self, piece: NestNodes, values: Sequence[Entry], read: Collection[Entry], held: set[Entry]
     ) -> _Part:
         if not piece.product:
             results = tuple(e.node for e in values)
@@ -88,12 +88,12 @@ class Bound:
         return _Part(product, values, together)
 
     def _work(self, nodes: tuple[Node, ...], results: tuple[Node, ...]) -> float:
-        part, _ = closed(self.group.graph, nodes, results)
-        layout = lay_apart(part.graph, lambda space: [])
-        return 0.0 if isinstance(layout, Diagnostic) else self._seconds(layout)
+        part, _ = extract_nest(self.group.graph, nodes, results)
+        info = analyze_bounded_domain(part.graph, lambda domain: [])
+        return 0.0 if isinstance(info, Diagnostic) else self._seconds(info)
 
-    def _seconds(self, layout: Layout) -> float:
-        return estimate(layout, self.target, guessed(layout.space.size, USUAL))
+    def _seconds(self, info: DomainInfo) -> float:
+        return estimate(info, self.target, guessed(info.domain.size, USUAL))
 
     def __call__(self, states: States, tiles: Extent) -> float | Diagnostic:
         """Seconds, or that scratch has no room for a product, its operands and its result."""

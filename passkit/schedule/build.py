@@ -7,41 +7,41 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.analysis.components import aim_of, bundles
-from passkit.analysis.domain import Role
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.size_arguments import SMALL
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
-from passkit.schedule.schedule import Schedule, estimate, levels_of, stages_of
+from passkit.schedule.schedule import Schedule, estimate, reduction_depths, split_stages
 from passkit.schedule.tiling import Composition, row_place
 from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 
 def plain_schedule(
-    layout: Layout, composition: Composition, split: Split, width: Extent | None, target: Target
+    info: DomainInfo, composition: Composition, split: Split, width: Extent | None, target: Target
 ) -> Schedule:
     """The schedule of a group of one space with tiles of this kind."""
-    place = row_place(layout, composition, target)
-    if place is Place.LANES and _is_long_text(layout, target):
+    place = row_place(info, composition, target)
+    if place is Place.LANES and _is_long_text(info, target):
         place = None
-    stages, kept = stages_of(layout, levels_of(layout), place)
-    seconds = estimate(layout, target)
-    return Schedule(composition, layout.space.axes, split, width, stages, kept, seconds=seconds)
+    stages, kept = split_stages(info, reduction_depths(info), place)
+    seconds = estimate(info, target)
+    return Schedule(composition, info.domain.axes, split, width, stages, kept, seconds=seconds)
 
 
-def _is_long_text(layout: Layout, target: Target) -> bool:
+def _is_long_text(info: DomainInfo, target: Target) -> bool:
     """Whether a row that fits in registers has too many functions to be written out.
 
     Rows of up to `SMALL` elements are written out in any case.
     """
-    length = layout.space.axes[-1].extent
+    length = info.domain.axes[-1].extent
     assert isinstance(length, int)  # it is short
     if length <= SMALL:
         return False
-    full = [n for n, role in layout.roles.items() if Role.FULL in role and reduce_of(n) is None]
+    full = [n for n, role in info.roles.items() if ValueKind.FULL in role and reduce_of(n) is None]
     vectors = -(-length // target.lanes)
     return vectors * sum(map(is_expensive, full)) > target.tiling.register_functions
 
@@ -60,7 +60,7 @@ def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:
 
 
 def phased_schedule(
-    plans: Sequence[Schedule], makes: tuple[tuple[int, ...], ...], target: Target
+    plans: Sequence[Schedule], phase_outputs: tuple[tuple[int, ...], ...], target: Target
 ) -> Schedule:
     """The schedule of phases that run as ``plans`` say, and make outputs of these numbers."""
     seconds = [p.seconds for p in plans]
@@ -69,7 +69,7 @@ def phased_schedule(
         *(Composition.PHASED, (), Split(0, 1), None, (), ()),
         seconds=sum(seconds) + meetings if all(seconds) else 0.0,
         parts=_in_one_kernel(plans),
-        makes=makes,
+        phase_outputs=phase_outputs,
     )
 
 
@@ -80,8 +80,8 @@ def _in_one_kernel(plans: Sequence[Schedule]) -> tuple[Schedule, ...]:
 
 def schedule_like(default: Schedule, plans: Sequence[Schedule], target: Target) -> Schedule:
     """The schedule of the parts, or of the phases, of ``default`` with other ``plans``."""
-    if default.makes:
-        return phased_schedule(plans, default.makes, target)
+    if default.phase_outputs:
+        return phased_schedule(plans, default.phase_outputs, target)
     return packed_schedule(plans, target)
 
 

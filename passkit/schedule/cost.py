@@ -9,8 +9,8 @@ other: what is too much in all schedules of a group counts there, and is correct
 
 from __future__ import annotations
 
-from passkit.analysis.domain import folding_of
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain import reduced_axes_of
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.ordered_accesses import are_orderly
@@ -20,10 +20,10 @@ from passkit.analysis.tilemap import guessed
 from passkit.ast.folds import Contract
 from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.schedule.nest_info import USUAL
-from passkit.schedule.phases import alone
-from passkit.schedule.schedule import PartPlan, Schedule, Stitching, least_bytes
+from passkit.schedule.phases import scheduled_groups
+from passkit.schedule.schedule import MultiNest, Schedule, TileNest, least_bytes
 from passkit.schedule.tile_costs import imbalance, row_seconds
-from passkit.schedule.tile_loops import Loops, tiles_of
+from passkit.schedule.tile_loops import TileLoops, tiles_of
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
 from passkit.values.size import numel
@@ -31,15 +31,15 @@ from passkit.values.size import numel
 
 def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
     """Seconds of a schedule by the model, 0 where sizes are unknown."""
-    if schedule.stitching is not None:
+    if schedule.multi_nest is not None:
         return schedule.seconds
     if schedule.parts:
-        pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+        pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
         found = [model_seconds(part, plan, target) for part, plan in pairs]
-        meetings = max(0, len(schedule.makes) - 1) * target.meeting
+        meetings = max(0, len(schedule.phase_outputs) - 1) * target.meeting
         return sum(found) + meetings if all(found) else 0.0
-    layout, tiles = lay_out(group.graph), tiles_of(schedule)
-    assert isinstance(layout, Layout)
+    info, tiles = analyze_domain(group.graph), tiles_of(schedule)
+    assert isinstance(info, DomainInfo)
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
     work = schedule.seconds * _idle(schedule, target)
@@ -53,15 +53,15 @@ def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
     raw = model_seconds(group, plan, target)
     if not raw or plan.parts:
         return machine.reduction_factor * raw
-    if plan.stitching is None:
+    if plan.multi_nest is None:
         work = _work(group, plan, target) * _crowded(group, target)
         if target.limits.shared:
             waiting = target.slowdown(registers_of(group.graph), 0)
             return waiting * max(work, _from_memory(group, target))
-    elif _is_plain(group, plan.stitching, target):
+    elif _is_plain(group, plan.multi_nest, target):
         return _stitched_seconds(group, plan, target)
     else:
-        return _joined_seconds(group, plan, plan.stitching, target)
+        return _joined_seconds(group, plan, plan.multi_nest, target)
     return max(work, _from_memory(group, target))
 
 
@@ -83,15 +83,15 @@ def _work(group: Group, plan: Schedule, target: Target) -> float:
     return machine.reduction_factor * (plan.seconds + between)
 
 
-def _joined_seconds(group: Group, plan: Schedule, stitching: Stitching, target: Target) -> float:
+def _joined_seconds(group: Group, plan: Schedule, multi_nest: MultiNest, target: Target) -> float:
     """Of a stitched kernel with products: what one thread takes, as of those that it stands for.
 
     How evenly tiles are shared out is left out, as libraries' products and rows are in tiles too.
     """
-    machine, tiles = target.machine, stitching.tiles
-    alone = plan.seconds / imbalance(tiles) if isinstance(tiles, int) and tiles else plan.seconds
-    own = sum(p.schedule.seconds for p in stitching.parts if p.schedule is not None)
-    work = alone - (1 - machine.reduction_factor) * min(own, alone)
+    machine, tiles = target.machine, multi_nest.tiles
+    work = plan.seconds / imbalance(tiles) if isinstance(tiles, int) and tiles else plan.seconds
+    own = sum(p.schedule.seconds for p in multi_nest.parts if p.schedule is not None)
+    work -= (1 - machine.reduction_factor) * min(own, work)
     work += sum(matrices_of(n) for n in group.ops) * machine.matrix_seconds
     return work + machine.memory_factor * _from_memory(group, target)
 
@@ -101,11 +101,11 @@ def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
 
     What its parts pass on stays in a core's first cache. Too few tiles leave threads without work.
     """
-    assert plan.stitching is not None
-    machine, parts, tiles = target.machine, plan.stitching.parts, plan.stitching.tiles
+    assert plan.multi_nest is not None
+    machine, parts, tiles = target.machine, plan.multi_nest.parts, plan.multi_nest.tiles
     if not isinstance(tiles, int) or not tiles:
         return 0.0
-    work = sum(_part_seconds(group, p, plan.stitching, target) for p in parts)
+    work = sum(_part_seconds(group, p, plan.multi_nest, target) for p in parts)
     folds = any(_folds(group, p) for p in parts)
     moved = (machine.reduction_factor if folds else machine.elementwise_factor) * target.moving(
         least_bytes(group.graph)
@@ -113,18 +113,18 @@ def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
     total = (
         max(work, moved, _from_memory(group, target)) + tiles * len(parts) * machine.nest_seconds
     )
-    total *= target.slowdown(target.tiling.free_registers, guessed(plan.stitching.scratch, USUAL))
+    total *= target.slowdown(target.tiling.free_registers, guessed(plan.multi_nest.scratch, USUAL))
     return total * max(1.0, machine.min_tiles / tiles) if total >= target.parallel else total
 
 
-def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Target) -> float:
+def _part_seconds(group: Group, part: TileNest, multi_nest: MultiNest, target: Target) -> float:
     """Of a part of a stitched kernel: as a kernel, but for memory; as often as tiles compute it."""
     assert part.schedule is not None
     again = 1.0
     for k in part.results:
-        region, whole = stitching.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
+        region, whole = multi_nest.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
         if region is not None and isinstance(whole, int) and whole:
-            points = numel(region.length(j) for j in range(len(region.shape))) * stitching.tiles
+            points = numel(region.length(j) for j in range(len(region.shape))) * multi_nest.tiles
             again = max(again, points / whole if isinstance(points, int) else 1.0)
     if _folds(group, part):
         own = part.schedule.seconds + _between(part.schedule, target)
@@ -140,13 +140,13 @@ def _part_seconds(group: Group, part: PartPlan, stitching: Stitching, target: Ta
     )
 
 
-def _is_plain(group: Group, stitching: Stitching, target: Target) -> bool:
+def _is_plain(group: Group, multi_nest: MultiNest, target: Target) -> bool:
     """Return whether parts have no products, and read in the order in which they write."""
-    return all(p.schedule is not None for p in stitching.parts) and are_orderly(group.ops, target)
+    return all(p.schedule is not None for p in multi_nest.parts) and are_orderly(group.ops, target)
 
 
-def _folds(group: Group, part: PartPlan) -> bool:
-    return any(folding_of(group.graph.nodes[k]) is not None for k in part.nodes)
+def _folds(group: Group, part: TileNest) -> bool:
+    return any(reduced_axes_of(group.graph.nodes[k]) is not None for k in part.nodes)
 
 
 def _crowded(group: Group, target: Target) -> float:
@@ -205,7 +205,7 @@ def _from_memory(group: Group, target: Target) -> float:
 
 def _lanes(schedule: Schedule) -> tuple[int, int]:
     """How often lanes run through a row, or a tile's part of it, and how many points that has."""
-    loops = Loops(schedule.space, schedule)
+    loops = TileLoops(schedule.domain, schedule)
     lane = loops.lane
     aside = (lane, loops.few)
     times = numel(a.steps for a in schedule.axes if a not in aside and not a.counting)
@@ -225,4 +225,4 @@ def _idle(schedule: Schedule, target: Target) -> float:
 
 def _between(schedule: Schedule, target: Target) -> float:
     """Seconds between the passes of a kernel over its rows, and at the ends of their folds."""
-    return _lanes(schedule)[0] * row_seconds(schedule, schedule.space.axes[-1].reduced, target)
+    return _lanes(schedule)[0] * row_seconds(schedule, schedule.domain.axes[-1].reduced, target)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from passkit.analysis.accesses import reads_of
-from passkit.analysis.domain import folding_of
+from passkit.analysis.accesses import accesses_of
+from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.slots import Work
 from passkit.ast import Var
@@ -21,14 +21,14 @@ def work_of(node: Node) -> Work:
     """What computing an element of a node costs; a scan is a fold, which cannot begin anywhere."""
     if isinstance(contraction_of(node), Contract):
         return Work.DOT
-    if folding_of(node) is not None:
+    if reduced_axes_of(node) is not None:
         return Work.REDUCE
     if is_expensive(node):
         return Work.EXPENSIVE
     shape = known_shape(node.entries[0])
     index = _index(len(shape))
     extents = {v.name: n for v, n in zip(index, shape, strict=True)}
-    return Work.FREE if reads_of(node, index, extents).plain else Work.LIGHT
+    return Work.FREE if accesses_of(node, index, extents).plain else Work.LIGHT
 
 
 def spans(graph: Graph) -> Mapping[Node, int]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from attrs import define, field, frozen
 
-from passkit.analysis.domain import Role
+from passkit.analysis.domain import ValueKind
 from passkit.analysis.group import Group
 from passkit.analysis.regions import Region, alike
 from passkit.analysis.slots import Need, TileArray, Work
@@ -20,9 +20,9 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import live_ins
 from passkit.schedule.flow import spans, work_of
-from passkit.schedule.nest_info import LaidPart, has_rows
-from passkit.schedule.schedule import PartPlan, Schedule, Stitching
-from passkit.schedule.scratch import Holds, Scratch
+from passkit.schedule.nest_info import NestInfo, has_rows
+from passkit.schedule.schedule import MultiNest, Schedule, TileNest
+from passkit.schedule.scratch import BufferContent, TileBuffer
 from passkit.schedule.tiling import Composition
 from passkit.values.size import Extent
 
@@ -38,16 +38,16 @@ TILE_ROOM, ROW_ROOM = range(2)
 class TilePart:
     """A part of a tile, if it has a space of its own, and the arrays that it has for itself."""
 
-    plan: PartPlan
-    laid: LaidPart | None
-    own: tuple[Scratch, ...]
+    plan: TileNest
+    laid: NestInfo | None
+    own: tuple[TileBuffer, ...]
 
 
-def passed_on(graph: Graph, stitching: Stitching) -> list[tuple[int, Region]]:
+def exchanged_values(graph: Graph, multi_nest: MultiNest) -> list[tuple[int, Region]]:
     """The values that parts leave for others in scratch, and what a tile owns of each."""
     nodes = graph.nodes
-    read = {e.node for p in stitching.parts for e in live_ins(graph, [nodes[k] for k in p.nodes])}
-    return [(k, region) for k, region in stitching.regions if nodes[k] in read]
+    read = {e.node for p in multi_nest.parts for e in live_ins(graph, [nodes[k] for k in p.nodes])}
+    return [(k, region) for k, region in multi_nest.regions if nodes[k] in read]
 
 
 @define(eq=False)
@@ -81,37 +81,37 @@ class _Life:
 
 
 def arrays_of(
-    group: Group, stitching: Stitching, parts: Sequence[TilePart]
+    group: Group, multi_nest: MultiNest, parts: Sequence[TilePart]
 ) -> tuple[list[TileArray], list[tuple[int | None, int]]]:
     """The arrays of a tile as `passkit.analysis.slots` sees them, and which ones those are.
 
     Those that parts leave for others have no part, and their positions among them; others have the
     part whose own they are.
     """
-    return _Tile(group, stitching, parts).arrays()
+    return _Tile(group, multi_nest, parts).arrays()
 
 
 class _Course:
     """What a part with a space of its own does in its moments: passes, and row values behind."""
 
-    def __init__(self, laid: LaidPart, schedule: Schedule) -> None:
-        self.layout, self.schedule = laid.layout, schedule
+    def __init__(self, laid: NestInfo, schedule: Schedule) -> None:
+        self.info, self.schedule = laid.info, schedule
         self.graph = laid.group.graph
         self.nodes = self.graph.nodes
         self.count = 2 * len(schedule.stages)
-        self.side_by_side = has_rows(laid.layout.space, schedule, laid.tract)
-        lane = laid.layout.space.axes[-1]
-        self.by_lane = lane.extent != 1 and lane not in laid.tract.fixed
+        self.side_by_side = has_rows(laid.info.domain, schedule, laid.domain_tile)
+        lane = laid.info.domain.axes[-1]
+        self.by_lane = lane.extent != 1 and lane not in laid.domain_tile.fixed
 
     def reads(self) -> Iterator[tuple[int, Node]]:
         """Inputs, kept values, folds and row values that the moments may read."""
         kept: set[Node] = set()
         for k, plan in enumerate(self.schedule.stages):
             roots = [self.nodes[j].inputs[0].node for j in plan.folds]
-            roots += [self.nodes[j] for j in plan.keeps]
+            roots += [self.nodes[j] for j in plan.staged]
             roots += [self.graph.outputs[j].node for j in plan.stores]
             yield from ((2 * k, n) for n in self._met(roots, kept))
-            kept |= {self.nodes[j] for j in plan.keeps}
+            kept |= {self.nodes[j] for j in plan.staged}
             rows = [self.nodes[j] for j in plan.rows]
             yield from ((2 * k + 1, n) for n in self._met(rows, kept))
 
@@ -125,17 +125,17 @@ class _Course:
             if n in seen or (is_leaf(n) and not n.is_variable):
                 continue
             seen.add(n)
-            role = self.layout.roles.get(n, Role.INLINE)
-            if n.is_variable or reduce_of(n) is not None or n in kept or Role.ROW in role:
+            role = self.info.roles.get(n, ValueKind.INLINE)
+            if n.is_variable or reduce_of(n) is not None or n in kept or ValueKind.ROW in role:
                 found.append(n)
-            if reduce_of(n) is None and not (n in kept and role is Role.FULL):
+            if reduce_of(n) is None and not (n in kept and role is ValueKind.FULL):
                 todo += [e.node for e in n.inputs]
         return found
 
     def written(self, number: int, output: int | None = None) -> int:
         """The moment in which a value is stored first, as a result if it is one."""
         for k, plan in enumerate(self.schedule.stages):
-            if number in plan.keeps or (output is not None and output in plan.stores):
+            if number in plan.staged or (output is not None and output in plan.stores):
                 return 2 * k
             if number in plan.rows:
                 return 2 * k + 1
@@ -148,22 +148,22 @@ class _Course:
 
     def is_here(self, node: Node) -> bool:
         """Whether an input is read at the point that is computed, by its lane, and nowhere else."""
-        full = self.layout.space.full
-        return self.by_lane and all(at == full for at in self.layout.input_reads.get(node, ()))
+        full = self.info.domain.full
+        return self.by_lane and all(at == full for at in self.info.input_accesses.get(node, ()))
 
     def is_full(self, node: Node) -> bool:
         """Whether a value has an element for each point."""
-        return reduce_of(node) is None and Role.FULL in self.layout.roles[node]
+        return reduce_of(node) is None and ValueKind.FULL in self.info.roles[node]
 
 
 class _Tile:
-    def __init__(self, group: Group, stitching: Stitching, parts: Sequence[TilePart]) -> None:
+    def __init__(self, group: Group, multi_nest: MultiNest, parts: Sequence[TilePart]) -> None:
         self.graph = group.graph
         self.nodes = self.graph.nodes
         self.named = {name: n for n, name in self.graph.names.items()}
         self.passed: dict[Node, _Life] = {}
         self.keys: dict[_Life, tuple[int | None, int]] = {}
-        for k, (number, region) in enumerate(passed_on(self.graph, stitching)):
+        for k, (number, region) in enumerate(exchanged_values(self.graph, multi_nest)):
             node = self.nodes[number]
             itemsize = _itemsize(node)
             life = _Life(node, region.size * itemsize, itemsize, region)
@@ -176,7 +176,7 @@ class _Tile:
             else:
                 self._part(k, part, part.laid)
 
-    def _product(self, k: int, plan: PartPlan) -> None:
+    def _product(self, k: int, plan: TileNest) -> None:
         """A product of matrices: it reads any element for any other."""
         self.counts.append((1, False))
         (number,) = plan.nodes
@@ -188,7 +188,7 @@ class _Tile:
             if self.nodes[number] in self.passed:
                 self.passed[self.nodes[number]].part = k
 
-    def _part(self, k: int, part: TilePart, laid: LaidPart) -> None:
+    def _part(self, k: int, part: TilePart, laid: NestInfo) -> None:
         assert part.plan.schedule is not None
         schedule, graph = part.plan.schedule, laid.group.graph
         course = _Course(laid, schedule)
@@ -220,10 +220,10 @@ class _Tile:
             for life in met.get(node, ()):
                 life.read(k, moment, here)
 
-    def _own(self, course: _Course, scratch: Scratch, node: Node) -> _Life:
+    def _own(self, course: _Course, scratch: TileBuffer, node: Node) -> _Life:
         """An array that a part has for itself."""
         columns = course.schedule.composition is Composition.COLUMN
-        total = scratch.holds is Holds.TOTAL
+        total = scratch.holds is BufferContent.TOTAL
         # What folds in memory holds what is computed, and that has 32 bits at least.
         itemsize = max(scratch.dtype.nbytes, 4) if total and columns else scratch.dtype.nbytes
         life = _Life(node, scratch.extent * itemsize, itemsize, kept=False)

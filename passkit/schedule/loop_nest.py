@@ -13,7 +13,7 @@ from math import gcd, prod
 from attrs import frozen
 
 from passkit.analysis.domain import Axis
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.register_pressure import registers_of
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -78,19 +78,19 @@ class LoopNest:
     """Operators that share one iteration domain, to be scheduled.
 
     Attributes:
-        layout: the iteration domain.
+        info: the iteration domain.
         stages: the traversals of the domain, in order.
         traffic: the memory accesses.
     """
 
-    layout: Layout
+    info: DomainInfo
     stages: tuple[StagePlan, ...]
     traffic: NestTraffic
 
     @property
     def graph(self) -> Graph:
         """Return the closed graph of the nest's operators."""
-        return self.layout.graph
+        return self.info.graph
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -100,7 +100,7 @@ class LoopNest:
     @cached_property
     def axes(self) -> tuple[NestAxis, ...]:
         """Return the axes, outermost first."""
-        axes = self.layout.space.axes
+        axes = self.info.domain.axes
         has_columns = any(a.reduced for a in axes) and not axes[-1].reduced
         return tuple(
             NestAxis(
@@ -137,8 +137,8 @@ class LoopNest:
     @property
     def is_read_once(self) -> bool:
         """Return whether one stage reads all points, and leaves nothing but values of rows."""
-        stages = [s for s in self.stages if s.folds or s.stores or s.keeps]
-        return len(stages) == 1 and not stages[0].stores and not stages[0].keeps
+        stages = [s for s in self.stages if s.folds or s.stores or s.staged]
+        return len(stages) == 1 and not stages[0].stores and not stages[0].staged
 
     @cached_property
     def row_length(self) -> int:

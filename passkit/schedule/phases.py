@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from passkit.analysis.components import GroupPart
+from passkit.analysis.components import Component
 from passkit.analysis.extract import kind_of
 from passkit.analysis.group import Group
 from passkit.graph.graph import Graph
@@ -18,19 +18,19 @@ from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.schedule.schedule import Schedule
 
 
-def parts_by(group: Group, schedule: Schedule) -> tuple[GroupPart, ...]:
+def scheduled_parts(group: Group, schedule: Schedule) -> tuple[Component, ...]:
     """What a packed or phased schedule of a group has plans for, in order."""
-    return phases_of(group.graph, schedule.makes) if schedule.makes else group.parts
+    return phases_of(group.graph, schedule.phase_outputs) if schedule.phase_outputs else group.parts
 
 
-def alone(group: Group, schedule: Schedule) -> list[Group]:
+def scheduled_groups(group: Group, schedule: Schedule) -> list[Group]:
     """Each of these parts as a group by itself; its nodes are called as in the whole."""
-    if not schedule.makes:
+    if not schedule.phase_outputs:
         return group.alone()
-    return [phase_group(group, part) for part in parts_by(group, schedule)]
+    return [phase_group(group, part) for part in scheduled_parts(group, schedule)]
 
 
-def phase_group(group: Group, part: GroupPart) -> Group:
+def phase_group(group: Group, part: Component) -> Group:
     """A phase of a group as one by itself."""
     body = [n for n in part.graph.nodes if not is_leaf(n)]
     origin = {n: group.called(part.original(n)) for n in body}
@@ -38,17 +38,17 @@ def phase_group(group: Group, part: GroupPart) -> Group:
 
 
 @lru_cache(maxsize=256)
-def phases_of(graph: Graph, makes: tuple[tuple[int, ...], ...]) -> tuple[GroupPart, ...]:
+def phases_of(graph: Graph, phase_outputs: tuple[tuple[int, ...], ...]) -> tuple[Component, ...]:
     """The phases of a group's graph that make these outputs, one after the other."""
-    parts: list[GroupPart] = []
+    parts: list[Component] = []
     made: dict[Entry, int] = {}
-    for numbers in makes:
-        parts.append(phase_of(graph, numbers, made))
+    for numbers in phase_outputs:
+        parts.append(slice_phase(graph, numbers, made))
         made |= {graph.outputs[k]: k for k in numbers}
     return tuple(parts)
 
 
-def phase_of(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) -> GroupPart:
+def slice_phase(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) -> Component:
     """What makes these outputs of a graph where those that are ``made`` lie in memory already."""
     number = {n.entries[0]: k for k, n in enumerate(graph.inputs)}
     number |= {e: len(graph.inputs) + k for e, k in made.items()}
@@ -67,7 +67,7 @@ def phase_of(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) ->
         source[own] = node
         new.update((a, b) for a, b in zip(node.entries, own.entries, strict=True) if a not in new)
     closed = Graph([new.get(e, e) for e in wanted])
-    return GroupPart(closed, tuple(variables[n] for n in closed.inputs), tuple(outputs), source)
+    return Component(closed, tuple(variables[n] for n in closed.inputs), tuple(outputs), source)
 
 
 def _read(entry: Entry, made: Mapping[Entry, int], graph: Graph) -> Entry:

@@ -7,9 +7,9 @@ from enum import Enum
 
 from attrs import evolve, field, frozen
 
-from passkit.analysis.accesses import reads_of
-from passkit.analysis.domain import Axis, Role, Space
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.accesses import accesses_of
+from passkit.analysis.domain import Axis, Domain, ValueKind
+from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import RECOMPUTE, is_expensive
 from passkit.analysis.regions import Region
 from passkit.analysis.tilemap import Split
@@ -44,13 +44,13 @@ class StagePlan:
     """
 
     folds: tuple[int, ...] = ()
-    keeps: tuple[int, ...] = ()
+    staged: tuple[int, ...] = ()
     stores: tuple[int, ...] = ()
     rows: tuple[int, ...] = ()
 
 
 @frozen
-class Kept:
+class StagedValue:
     """Where a value stays between stages.
 
     An output's buffer (GLOBAL), scratch (SHARED), or, of a short row, registers (LANES).
@@ -62,7 +62,7 @@ class Kept:
 
 
 @frozen
-class PartPlan:
+class TileNest:
     """A part of a stitched kernel: what it computes, what of that leaves it, and how it runs.
 
     Numbers are positions in the group graph's post-order. A product of matrices has no schedule.
@@ -74,14 +74,14 @@ class PartPlan:
 
 
 @frozen
-class Stitching:
+class MultiNest:
     """The parts of a stitched kernel, in order, and how its ``tiles`` share out their values.
 
     ``regions`` are of all values that a part leaves for others or for the caller, but for results
     that lie where what they move falls. A tile has so many bytes of ``scratch``.
     """
 
-    parts: tuple[PartPlan, ...]
+    parts: tuple[TileNest, ...]
     regions: tuple[tuple[int, Region], ...]
     tiles: Extent
     scratch: Extent = field(default=0, eq=False)
@@ -113,15 +113,15 @@ class Schedule:
     split: Split
     width: Extent | None
     stages: tuple[StagePlan, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[StagedValue, ...]
     stream: tuple[int, ...] = ()
     seconds: float = 0.0
     source: Source = Source.MODEL
-    stitching: Stitching | None = None
+    multi_nest: MultiNest | None = None
     label: str = field(default="", eq=False)
     parts: tuple[Schedule, ...] = ()
     share: tuple[tuple[int, ...], ...] = ()
-    makes: tuple[tuple[int, ...], ...] = ()
+    phase_outputs: tuple[tuple[int, ...], ...] = ()
     measured: float = field(default=0.0, eq=False)
     nest: NestSchedule | None = None
     pack: PackSchedule | None = None
@@ -136,18 +136,18 @@ class Schedule:
 
         See `passkit.planner.joins`.
         """
-        return bool(self.makes) and all(p.nest is not None for p in self.parts)
+        return bool(self.phase_outputs) and all(p.nest is not None for p in self.parts)
 
     @property
-    def space(self) -> Space:
+    def domain(self) -> Domain:
         """The iteration space."""
-        return Space(self.axes)
+        return Domain(self.axes)
 
     def __str__(self) -> str:
         if self.parts:
             return f"{self.composition.value}[{'; '.join(map(str, self.parts))}]"
-        if self.stitching is not None:
-            parts = len(self.stitching.parts)
+        if self.multi_nest is not None:
+            parts = len(self.multi_nest.parts)
             return f"{self.composition.value} of {parts} parts, split {self.split}"
         axes = ", ".join(
             f"{a.var.name}<{a.extent}{' reduced' if a.reduced else ''}" for a in self.axes
@@ -155,10 +155,10 @@ class Schedule:
         return f"{self.composition.value}[{axes}] split {self.split}, {len(self.stages)} stage(s)"
 
 
-def levels_of(layout: Layout) -> dict[Node, int]:
+def reduction_depths(info: DomainInfo) -> dict[Node, int]:
     """For each node the number of passes that must be over before its value can be computed."""
     level: dict[Node, int] = {}
-    for node in layout.graph.nodes:
+    for node in info.graph.nodes:
         if is_leaf(node):
             level[node] = 0
         else:
@@ -167,21 +167,21 @@ def levels_of(layout: Layout) -> dict[Node, int]:
     return level
 
 
-def stages_of(
-    layout: Layout, level: dict[Node, int], short: Place | None, without: Collection[Node] = ()
-) -> tuple[tuple[StagePlan, ...], tuple[Kept, ...]]:
+def split_stages(
+    info: DomainInfo, level: dict[Node, int], short: Place | None, without: Collection[Node] = ()
+) -> tuple[tuple[StagePlan, ...], tuple[StagedValue, ...]]:
     """The passes over the points of a layout, and what is kept between them.
 
     Nothing of ``without`` is: it is computed again where it is read.
     """
-    graph, nodes = layout.graph, layout.graph.nodes
+    graph, nodes = info.graph, info.graph.nodes
     number = {n: k for k, n in enumerate(nodes)}
-    full = [n for n, r in layout.roles.items() if Role.FULL in r and reduce_of(n) is None]
+    full = [n for n, r in info.roles.items() if ValueKind.FULL in r and reduce_of(n) is None]
     reductions = [n for n in nodes if reduce_of(n) is not None]
     outputs = list(enumerate(graph.outputs))
     last = max(
         [level[n.inputs[0].node] for n in reductions]
-        + [level[e.node] for _, e in outputs if Role.FULL in layout.roles[e.node]]
+        + [level[e.node] for _, e in outputs if ValueKind.FULL in info.roles[e.node]]
         + [0]
     )
     keep: dict[Node, int] = {}  # value -> the last stage that reads it back
@@ -190,19 +190,21 @@ def stages_of(
         roots = [n.inputs[0].node for n in reductions if level[n.inputs[0].node] == s]
         roots += [e.node for _, e in outputs if e.node in full and level[e.node] == s]
         last_readers = {**keep, **dict.fromkeys(without, -1)}
-        for value in _crossing(layout, level, roots, s, last_readers, repeated):
+        for value in _crossing(info, level, roots, s, last_readers, repeated):
             keep[value] = s
     plans = []
     for s in range(last + 1):
         rows = [
             number[n]
             for n in nodes
-            if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == s + 1
+            if ValueKind.ROW in info.roles.get(n, ValueKind.INLINE)
+            and n not in full
+            and level[n] == s + 1
         ]
         plans.append(
             StagePlan(
                 folds=tuple(number[n] for n in reductions if level[n.inputs[0].node] == s),
-                keeps=tuple(sorted(number[n] for n in keep if level[n] == s)),
+                staged=tuple(sorted(number[n] for n in keep if level[n] == s)),
                 stores=tuple(k for k, e in outputs if e.node in full and level[e.node] == s),
                 rows=tuple(rows),
             )
@@ -210,16 +212,16 @@ def stages_of(
     early = tuple(
         number[n]
         for n in nodes
-        if Role.ROW in layout.roles.get(n, Role.INLINE) and n not in full and level[n] == 0
+        if ValueKind.ROW in info.roles.get(n, ValueKind.INLINE) and n not in full and level[n] == 0
     )
     stages = (StagePlan(rows=early), *plans) if early else tuple(plans)
     if short is not None:
-        return stages, tuple(Kept(number[n], short) for n in keep)
-    return stages, _places(layout, level, keep, number)
+        return stages, tuple(StagedValue(number[n], short) for n in keep)
+    return stages, _places(info, level, keep, number)
 
 
 def _crossing(
-    layout: Layout,
+    info: DomainInfo,
     level: dict[Node, int],
     roots: list[Node],
     stage: int,
@@ -239,13 +241,13 @@ def _crossing(
         if is_leaf(node) or node in seen or reduce_of(node) is not None:
             continue
         seen.add(node)
-        if Role.FULL not in layout.roles.get(node, Role.INLINE):
+        if ValueKind.FULL not in info.roles.get(node, ValueKind.INLINE):
             continue
         known = keep.get(node)
         dear = recompute_cost(node, repeated) > repeated if known is None else known >= 0
         if repeated == 0 and not _reads_inputs(node):
             dear = False  # a number for all points, or their indices
-        elif repeated and dear and _is_read_in_place(layout, node):
+        elif repeated and dear and _is_read_in_place(info, node):
             dear = False
         if level[node] < stage and dear:
             found.append(node)
@@ -254,17 +256,17 @@ def _crossing(
     return found
 
 
-def _is_read_in_place(layout: Layout, node: Node) -> bool:
+def _is_read_in_place(info: DomainInfo, node: Node) -> bool:
     """Return whether a value is an input's element at the point, whatever has moved it there."""
     entry = node.entries[0]
-    index = layout.index(entry, Role.FULL)
+    index = info.index(entry, ValueKind.FULL)
     while not is_leaf(entry.node):
-        reads = reads_of(entry.node, index, layout.space.extents)
+        reads = accesses_of(entry.node, index, info.domain.extents)
         if not reads.plain or len(reads.at) != 1:
             return False
         number, index = reads.at[0]
         entry = entry.node.inputs[number]
-    return layout.linear(index, known_shape(entry)) == layout.space.full
+    return info.linear(index, known_shape(entry)) == info.domain.full
 
 
 def _reads_inputs(node: Node) -> bool:
@@ -294,25 +296,25 @@ def recompute_cost(node: Node, limit: int) -> int:
 
 
 def _places(
-    layout: Layout, level: dict[Node, int], keep: dict[Node, int], number: dict[Node, int]
-) -> tuple[Kept, ...]:
+    info: DomainInfo, level: dict[Node, int], keep: dict[Node, int], number: dict[Node, int]
+) -> tuple[StagedValue, ...]:
     """A kept value lies in an output that is stored after its last reader, else in scratch."""
     taken: set[int] = set()
     out = []
     for node, last in keep.items():
         entry = node.entries[0]
-        place = Kept(number[node], Place.SHARED)
-        for k, o in enumerate(layout.graph.outputs):
+        place = StagedValue(number[node], Place.SHARED)
+        for k, o in enumerate(info.graph.outputs):
             same = o.node is node
             fits = (
                 o.dtype is entry.dtype
-                and Role.FULL in layout.roles[o.node]
+                and ValueKind.FULL in info.roles[o.node]
                 and level[o.node] >= last
-                and numel(known_shape(o)) == layout.space.size
+                and numel(known_shape(o)) == info.domain.size
             )
             if k not in taken and (same or fits):
                 taken.add(k)
-                place = Kept(number[node], Place.GLOBAL, k)
+                place = StagedValue(number[node], Place.GLOBAL, k)
                 break
         out.append(place)
     return tuple(out)
@@ -324,12 +326,12 @@ def with_stream(plan: Schedule, outputs: tuple[int, ...], target: Target) -> Sch
     A line that is written and soon streamed over would cross the memory bus three times. Where
     scratch has no room for a row, such an output is not streamed.
     """
-    row = numel(a.extent for a in plan.space.reduced) * (plan.width or 1) * 8
+    row = numel(a.extent for a in plan.domain.reduced) * (plan.width or 1) * 8
     roomy = isinstance(row, int) and row <= target.scratch
     held = {k.output for k in plan.kept if k.place is Place.GLOBAL}
     outputs = outputs if roomy else tuple(k for k in outputs if k not in held)
     kept = tuple(
-        Kept(k.value, Place.SHARED) if k.place is Place.GLOBAL and k.output in outputs else k
+        StagedValue(k.value, Place.SHARED) if k.place is Place.GLOBAL and k.output in outputs else k
         for k in plan.kept
     )
     return evolve(plan, kept=kept, stream=outputs)
@@ -346,31 +348,31 @@ def kept_near(plan: Schedule, graph: Graph, target: Target) -> Schedule:
         if k.place is Place.GLOBAL and graph.outputs[k.output].node is not graph.nodes[k.value]
     ]  # fmt: skip
     values = sum(k in far or k.place is Place.SHARED for k in plan.kept)
-    row = numel(a.extent for a in plan.space.reduced) * 8 * values
+    row = numel(a.extent for a in plan.domain.reduced) * 8 * values
     rows = max(1, target.block // target.warp)
     if plan.composition is not Composition.ROW or not isinstance(row, int):
         return plan
     if not far or row * rows > target.tiling.near_bytes or row > target.scratch:
         return plan
     return evolve(
-        plan, kept=tuple(Kept(k.value, Place.SHARED) if k in far else k for k in plan.kept)
+        plan, kept=tuple(StagedValue(k.value, Place.SHARED) if k in far else k for k in plan.kept)
     )
 
 
-def estimate(layout: Layout, target: Target, points: int | None = None) -> float:
+def estimate(info: DomainInfo, target: Target, points: int | None = None) -> float:
     """Seconds of one thread by the model: bytes over bandwidth, or operations, the larger.
 
     They are 0 where sizes are unknown, unless it is said how many ``points`` there may be.
     """
-    size = layout.space.size if points is None else points
+    size = info.domain.size if points is None else points
     if not isinstance(size, int):
         return 0.0
     per_point = 0.0
-    for node, role in layout.roles.items():
-        if role is not Role.ROW:
+    for node, role in info.roles.items():
+        if role is not ValueKind.ROW:
             each = target.expensive if is_expensive(node) else target.light
-            per_point += each * max(1, len(layout.demands[node]))
-    return max(per_point * size, target.moving(least_bytes(layout.graph)))
+            per_point += each * max(1, len(info.uses[node]))
+    return max(per_point * size, target.moving(least_bytes(info.graph)))
 
 
 def least_bytes(graph: Graph) -> int:

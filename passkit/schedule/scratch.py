@@ -10,7 +10,7 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent
 
 
-class Holds(Enum):
+class BufferContent(Enum):
     """What a scratch array is for.
 
     VALUE: a node's value, kept for a later stage. TOTAL: the running total of a reduction or scan,
@@ -23,14 +23,14 @@ class Holds(Enum):
 
 
 @frozen
-class Scratch:
+class TileBuffer:
     """One scratch array: what it holds, of which node or output, and its elements.
 
     One that is ``like`` an output of a stitched kernel's part, by its position, lies as that one's
     array does; it is there for all rows of a tile, where those of a row have the others.
     """
 
-    holds: Holds
+    holds: BufferContent
     number: int
     dtype: DType
     extent: Extent

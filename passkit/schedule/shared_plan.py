@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from passkit.analysis.accesses import reads_of
-from passkit.analysis.domain import Role, Space
+from passkit.analysis.accesses import accesses_of
+from passkit.analysis.domain import Domain, ValueKind
 from passkit.analysis.group import Group
-from passkit.analysis.slots import Mode, arranged
+from passkit.analysis.slots import Mode, assign_offsets
 from passkit.ast.index import ravel
 from passkit.ast.stage import Buffer, Place
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
-from passkit.schedule.liveness import TilePart, arrays_of, passed_on
-from passkit.schedule.nest_info import LaidPart, lay_part
-from passkit.schedule.phases import alone
-from passkit.schedule.schedule import Schedule, Stitching
-from passkit.schedule.scratch import Holds, Scratch
+from passkit.schedule.liveness import TilePart, arrays_of, exchanged_values
+from passkit.schedule.nest_info import NestInfo, analyze_nest
+from passkit.schedule.phases import scheduled_groups
+from passkit.schedule.schedule import MultiNest, Schedule
+from passkit.schedule.scratch import BufferContent, TileBuffer
 from passkit.schedule.tiling import Composition, in_pairs
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, at_least, numel
@@ -40,12 +40,12 @@ class SharedPlan:
     lies one over the other: no two of them have it at a time.
     """
 
-    arrays: tuple[Scratch, ...]
+    arrays: tuple[TileBuffer, ...]
     offsets: tuple[Extent, ...]
     nbytes: Extent
     parts: tuple[SharedPlan, ...] = ()
 
-    def array_of(self, holds: Holds, number: int) -> int | None:
+    def array_of(self, holds: BufferContent, number: int) -> int | None:
         """The position of the array for something of a node or output."""
         wanted = holds, number
         return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
@@ -82,15 +82,15 @@ def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> 
         return SharedPlan((), (), 0, (SharedPlan((), (), 0),) * len(schedule.parts))
     if schedule.parts:
         return _overlapping(group, schedule)
-    if schedule.stitching is not None:
-        return _stitched(group, schedule.stitching, mode)
+    if schedule.multi_nest is not None:
+        return _stitched(group, schedule.multi_nest, mode)
     return _laid_out(_arrays(group, schedule))
 
 
-def _arrays(group: Group, schedule: Schedule) -> list[Scratch]:
+def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
     """The arrays of a kernel, or a part, of one space."""
-    nodes, space = group.graph.nodes, schedule.space
-    folded = numel(a.extent for a in space.reduced)
+    nodes, domain = group.graph.nodes, schedule.domain
+    folded = numel(a.extent for a in domain.reduced)
     width: Extent = 1
     if schedule.composition is Composition.COLUMN and schedule.width is not None:
         width = schedule.width
@@ -98,25 +98,30 @@ def _arrays(group: Group, schedule: Schedule) -> list[Scratch]:
         width = schedule.split.chunk
         folded = padded(folded)
     arrays = [
-        Scratch(Holds.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
+        TileBuffer(BufferContent.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
         for k in schedule.kept
         if k.place is Place.SHARED
     ]
     if schedule.composition in (Composition.COLUMN, Composition.SHORT):
         if schedule.composition is Composition.COLUMN:
             scans = [(k, scan) for k, n in enumerate(nodes) if (scan := scan_of(n)) is not None]
-            arrays += [Scratch(Holds.TOTAL, k, s.identity.dtype, width) for k, s in scans]
+            arrays += [
+                TileBuffer(BufferContent.TOTAL, k, s.identity.dtype, width) for k, s in scans
+            ]
         for stage in schedule.stages:
-            arrays += [Scratch(Holds.TOTAL, f, _total_dtype(nodes[f]), width) for f in stage.folds]
+            arrays += [
+                TileBuffer(BufferContent.TOTAL, f, _total_dtype(nodes[f]), width)
+                for f in stage.folds
+            ]
             here = {nodes[r] for r in stage.rows}
             arrays += [
-                Scratch(Holds.VALUE, r, _dtype(nodes[r]), width)
+                TileBuffer(BufferContent.VALUE, r, _dtype(nodes[r]), width)
                 for r in stage.rows
-                if _finished(nodes[r], space) and _read_later(group, nodes[r], here, space)
+                if _finished(nodes[r], domain) and _read_later(group, nodes[r], here, domain)
             ]
     points = _row_points(schedule) * schedule.split.chunk
     arrays += [
-        Scratch(Holds.RESULT, k, _dtype(group.graph.outputs[k].node), points)
+        TileBuffer(BufferContent.RESULT, k, _dtype(group.graph.outputs[k].node), points)
         for stage in schedule.stages
         for k in stage.stores
         if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
@@ -124,7 +129,7 @@ def _arrays(group: Group, schedule: Schedule) -> list[Scratch]:
     return arrays
 
 
-def _laid_out(arrays: Sequence[Scratch]) -> SharedPlan:
+def _laid_out(arrays: Sequence[TileBuffer]) -> SharedPlan:
     """Arrays one behind the other."""
     offsets: list[Extent] = []
     total: Extent = 0
@@ -136,16 +141,18 @@ def _laid_out(arrays: Sequence[Scratch]) -> SharedPlan:
 
 
 def tile_parts(
-    group: Group, stitching: Stitching, laid: Sequence[LaidPart | None]
+    group: Group, multi_nest: MultiNest, laid: Sequence[NestInfo | None]
 ) -> list[TilePart]:
     """The parts of a stitched kernel with the arrays that each has for itself.
 
     What a part keeps where a result of it will lie is an array like that one's own.
     """
-    passed = {group.graph.nodes[k]: region for k, region in passed_on(group.graph, stitching)}
+    passed = {
+        group.graph.nodes[k]: region for k, region in exchanged_values(group.graph, multi_nest)
+    }
     found = []
-    for plan, part in zip(stitching.parts, laid, strict=True):
-        own: list[Scratch] = []
+    for plan, part in zip(multi_nest.parts, laid, strict=True):
+        own: list[TileBuffer] = []
         if part is not None and plan.schedule is not None:
             own = _arrays(part.group, plan.schedule)
             for k in plan.schedule.kept:
@@ -154,31 +161,33 @@ def tile_parts(
                     region = passed.get(group.graph.nodes[plan.results[k.output]])
                     if region is not None:
                         dtype = _dtype(entry.node)
-                        own.append(Scratch(Holds.VALUE, k.value, dtype, region.size, k.output))
+                        own.append(
+                            TileBuffer(BufferContent.VALUE, k.value, dtype, region.size, k.output)
+                        )
         found.append(TilePart(plan, part, tuple(own)))
     return found
 
 
-def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
+def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
     """The values that parts leave for others, and what each part needs for itself."""
     nodes = group.graph.nodes
-    regions = {nodes[k]: r for k, r in stitching.regions}
-    laid: list[LaidPart | None] = []
-    for plan in stitching.parts:
+    regions = {nodes[k]: r for k, r in multi_nest.regions}
+    laid: list[NestInfo | None] = []
+    for plan in multi_nest.parts:
         part = None
         if plan.schedule is not None:
             results = [nodes[k] for k in plan.results]
-            found = lay_part(group, [nodes[k] for k in plan.nodes], results, regions)
-            assert isinstance(found, LaidPart)
+            found = analyze_nest(group, [nodes[k] for k in plan.nodes], results, regions)
+            assert isinstance(found, NestInfo)
             part = found
         laid.append(part)
-    parts = tile_parts(group, stitching, laid)
-    arrays, keys = arrays_of(group, stitching, parts)
-    sharing = arranged(arrays, ROOM, mode)
+    parts = tile_parts(group, multi_nest, laid)
+    arrays, keys = arrays_of(group, multi_nest, parts)
+    sharing = assign_offsets(arrays, ROOM, mode)
     offsets = {keys[v]: offset for v, offset in sharing.offsets().items()}
     passed = tuple(
-        Scratch(Holds.VALUE, k, _dtype(nodes[k]), region.size)
-        for k, region in passed_on(group.graph, stitching)
+        TileBuffer(BufferContent.VALUE, k, _dtype(nodes[k]), region.size)
+        for k, region in exchanged_values(group.graph, multi_nest)
     )
     own = tuple(
         SharedPlan(
@@ -194,7 +203,7 @@ def _stitched(group: Group, stitching: Stitching, mode: Mode) -> SharedPlan:
 
 def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
     """The scratch of parts or phases: as much as the largest takes, or all if none is known to."""
-    pairs = zip(alone(group, schedule), schedule.parts, strict=True)
+    pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
     plans = [plan_shared(part, plan) for part, plan in pairs]
     total: Extent = 0
     for plan in plans:
@@ -228,7 +237,7 @@ def _row_points(schedule: Schedule) -> Extent:
     """The points of a row where a tile has many that follow each other."""
     if schedule.composition is Composition.NARROW:
         return schedule.axes[-1].extent
-    return numel(a.extent for a in schedule.space.reduced)
+    return numel(a.extent for a in schedule.domain.reduced)
 
 
 def padded(length: Extent) -> Extent:
@@ -242,13 +251,13 @@ def _dtype(node: Node) -> DType:
     return dtype
 
 
-def same_row_value(node: Node, space: Space) -> Entry | None:
+def same_row_value(node: Node, domain: Domain) -> Entry | None:
     """The row value that ``node`` only gives another shape."""
     assert node.op is not None
     if not node.op.has_attr("FElement") or reduce_of(node) is not None:
         return None
-    shape, extents = known_shape(node.entries[0]), space.extents
-    found = reads_of(node, space.index(Role.ROW, shape), extents)
+    shape, extents = known_shape(node.entries[0]), domain.extents
+    found = accesses_of(node, domain.index(ValueKind.ROW, shape), extents)
     if not found.plain:
         return None
     number, index = found.at[0]
@@ -257,23 +266,23 @@ def same_row_value(node: Node, space: Space) -> Entry | None:
         return None
     if numel(known_shape(source)) != numel(shape):
         return None  # a part of something larger, which has no row values
-    return source if ravel(index, known_shape(source), extents) == space.row else None
+    return source if ravel(index, known_shape(source), extents) == domain.row else None
 
 
-def _finished(node: Node, space: Space) -> bool:
+def _finished(node: Node, domain: Domain) -> bool:
     """Whether a row value is more than a running total or another row value."""
     found = reduce_of(node)
     if found is None:
-        return same_row_value(node, space) is None
+        return same_row_value(node, domain) is None
     return found.finish is not None or found.identity.dtype is not _dtype(node)
 
 
-def _read_later(group: Group, node: Node, here: set[Node], space: Space) -> bool:
+def _read_later(group: Group, node: Node, here: set[Node], domain: Domain) -> bool:
     """Whether an operator outside the stage's row values ``here`` reads a row value."""
     for user in (u for e in node.entries for u in group.graph.users.get(e, ())):
         if user not in here:
             return True
-        if same_row_value(user, space) is not None and _read_later(group, user, here, space):
+        if same_row_value(user, domain) is not None and _read_later(group, user, here, domain):
             return True
     return False
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from attrs import evolve
 
 from passkit.analysis.group import Group
-from passkit.analysis.nest_partitions import cuts
+from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.regions import Region
 from passkit.ast.stage import Level
 from passkit.graph.node import Node, known_shape
@@ -32,7 +32,7 @@ LEVELS = {
 def values_of(group: Group, names: dict[Node, str]) -> dict[Node, Nest]:
     """The values that parts may leave for others, and the results."""
     graph = group.graph
-    pieces = cuts(graph)[0]
+    pieces = nest_partitions(graph)[0]
     read = {e.node for p in pieces for e in live_ins(graph, p.nodes)}
     shared = [n for p in pieces for n in p.nodes if n in p.owns and n in read]
     known = {name: node for node, name in value_names(group).items()}
@@ -72,8 +72,8 @@ def _inner(node: Node, nest: Nest, schedule: Schedule | None) -> list[Level]:
         lane = nest.kept[-1] if nest.kept and schedule.composition is Composition.COLUMN else None
         kept = [Level.CTA if d == lane else rows for d in range(rank)]
         return [folds if d in nest.whole else kept[d] for d in range(rank)]
-    space = schedule.space
-    of_row = bool(space.reduced) and numel(known_shape(node.entries[0])) != space.size
+    domain = schedule.domain
+    of_row = bool(domain.reduced) and numel(known_shape(node.entries[0])) != domain.size
     along = rows if of_row and schedule.composition is not Composition.COLUMN else Level.CTA
     return [*[rows] * (rank - 1), along]
 

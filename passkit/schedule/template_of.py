@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.graph.node import Node
 from passkit.schedule import template_multi as stitched
 from passkit.schedule import template_single as plain
-from passkit.schedule.phases import alone, parts_by
-from passkit.schedule.schedule import Schedule, Stitching
+from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.schedule import MultiNest, Schedule
 from passkit.schedule.template import NestPlan, Template
 from passkit.schedule.template_loops import Nest, value_names
 from passkit.target import Target
@@ -34,34 +34,36 @@ def _stages(
     if schedule.parts:
         parts = parts_with_names(group, schedule, names)
         return tuple(s for own, p, plan in parts for s in _stages(p, plan, target, own))
-    if schedule.stitching is None:
-        layout, values = plain_values(group, target, names)
-        runs = plain.runs_of(layout, target)
+    if schedule.multi_nest is None:
+        info, values = plain_values(group, target, names)
+        runs = plain.runs_of(info, target)
         return tuple(plain.stage_of(v, schedule, runs) for v in values)
     nodes = group.graph.nodes
-    regions = {nodes[k]: r for k, r in schedule.stitching.regions}
-    by = {nodes[k]: p.schedule for p in schedule.stitching.parts for k in p.results}
-    nests = stitched_values(group, schedule.stitching, names)
+    regions = {nodes[k]: r for k, r in schedule.multi_nest.regions}
+    by = {nodes[k]: p.schedule for p in schedule.multi_nest.parts for k in p.results}
+    nests = stitched_values(group, schedule.multi_nest, names)
     return tuple(stitched.stage_of(n, nest, regions[n], by[n]) for n, nest in nests.items())
 
 
-def stitched_values(group: Group, stitching: Stitching, names: dict[Node, str]) -> dict[Node, Nest]:
+def stitched_values(
+    group: Group, multi_nest: MultiNest, names: dict[Node, str]
+) -> dict[Node, Nest]:
     """What the templates of a stitched group name, if its tiles own values as these do.
 
     Results that follow what they move have no loops of their own, nor has what is computed again.
     """
-    own = {group.graph.nodes[k] for k, _ in stitching.regions}
+    own = {group.graph.nodes[k] for k, _ in multi_nest.regions}
     found = stitched.values_of(group, names)
     return {node: nest for node, nest in found.items() if node in own}
 
 
 def plain_values(
     group: Group, target: Target, names: dict[Node, str]
-) -> tuple[Layout, tuple[plain.NestValue, ...]]:
+) -> tuple[DomainInfo, tuple[plain.NestValue, ...]]:
     """The layout of a group of one space, and what its templates name."""
-    layout = lay_out(group.graph)
-    assert isinstance(layout, Layout)
-    return layout, plain.values_of(layout, [e.node for e in group.graph.outputs], names, target)
+    info = analyze_domain(group.graph)
+    assert isinstance(info, DomainInfo)
+    return info, plain.values_of(info, [e.node for e in group.graph.outputs], names, target)
 
 
 def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Nest, ...]:
@@ -74,9 +76,9 @@ def nests_of_group(group: Group, schedule: Schedule, target: Target) -> tuple[Ne
             for own in [outer_names(part, within)]
             for nest in nests_of_group(part, plan, target)
         )
-    if schedule.stitching is None:
+    if schedule.multi_nest is None:
         return tuple(v.nest for v in plain_values(group, target, names)[1])
-    return tuple(stitched_values(group, schedule.stitching, names).values())
+    return tuple(stitched_values(group, schedule.multi_nest, names).values())
 
 
 def parts_with_names(
@@ -86,7 +88,7 @@ def parts_with_names(
 
     A phase has copies of the group's nodes.
     """
-    parts, groups = parts_by(group, schedule), alone(group, schedule)
+    parts, groups = scheduled_parts(group, schedule), scheduled_groups(group, schedule)
     for part, own, plan in zip(parts, groups, schedule.parts, strict=True):
         yield {n: names[part.original(n)] for n in own.ops}, own, plan
 

@@ -11,13 +11,13 @@ from enum import Enum, auto
 
 from attrs import frozen
 
-from passkit.analysis.domain import Role
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.transposed_accesses import BLOCK
 from passkit.ast.stage import Level
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Node
-from passkit.schedule.schedule import Schedule, levels_of, stages_of
+from passkit.schedule.schedule import Schedule, reduction_depths, split_stages
 from passkit.schedule.template import Attr, NestPlan
 from passkit.schedule.template_levels import dealt, settled
 from passkit.schedule.template_loops import Nest
@@ -55,15 +55,15 @@ class NestValue:
     runs: tuple[Run, ...]
 
 
-def runs_of(layout: Layout, target: Target) -> tuple[Run, ...]:
+def runs_of(info: DomainInfo, target: Target) -> tuple[Run, ...]:
     """The loops of a group's kernel, outermost first."""
-    space, last = layout.space, layout.space.axes[-1]
-    cut = cut_axis(layout, target)
-    rows = [a for a in space.kept if a is not last and a is not cut]
+    domain, last = info.domain, info.domain.axes[-1]
+    cut = cut_axis(info, target)
+    rows = [a for a in domain.kept if a is not last and a is not cut]
     found = [Run(Kind.ROWS, numel(a.extent for a in rows))] if rows else []
     if cut is not None:
         found.append(Run(Kind.CUT, cut.extent))
-    found += [Run(Kind.FOLD, a.steps, True) for a in space.reduced if a is not last]
+    found += [Run(Kind.FOLD, a.steps, True) for a in domain.reduced if a is not last]
     return (*found, Run(Kind.LAST, last.steps, last.reduced))
 
 
@@ -73,22 +73,22 @@ def inside(runs: Sequence[Run]) -> Extent:
 
 
 def values_of(
-    layout: Layout, outputs: Sequence[Node], names: dict[Node, str], target: Target
+    info: DomainInfo, outputs: Sequence[Node], names: dict[Node, str], target: Target
 ) -> tuple[NestValue, ...]:
     """The values that a group's templates name: folds, what is kept between stages, and results.
 
     ``outputs`` are the nodes of the results, which the layout may have written out.
     """
-    runs, graph = runs_of(layout, target), layout.graph
+    runs, graph = runs_of(info, target), info.graph
     own = {e.node: n for e, n in zip(graph.outputs, outputs, strict=True)}
-    kept = {graph.nodes[k.value] for k in stages_of(layout, levels_of(layout), None)[1]}
+    kept = {graph.nodes[k.value] for k in split_stages(info, reduction_depths(info), None)[1]}
     read = {e.node for n in graph.nodes for e in n.inputs}
     found = []
     for node in graph.nodes:
         folds, scans = reduce_of(node) is not None, scan_of(node) is not None
         if not (folds or scans or node in own or node in kept):
             continue
-        full = folds or Role.FULL in layout.roles[node]
+        full = folds or ValueKind.FULL in info.roles[node]
         mine = tuple(r for r in runs if full or not r.folded)
         whole = tuple(d for d, r in enumerate(mine) if r.folded)
         found.append(

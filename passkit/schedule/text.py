@@ -140,7 +140,7 @@ def stage_text(stage: StagePlan, nest: LoopNest) -> str:
     outputs = [names[position[e.node]] for e in nest.graph.outputs]
     clauses = [
         ("reduce", [names[k] for k in stage.folds]),
-        ("keep", [names[k] for k in stage.keeps]),
+        ("keep", [names[k] for k in stage.staged]),
         ("rows", [names[k] for k in stage.rows]),
         ("store", [f"{outputs[k]} -> y{k}" for k in stage.stores]),
     ]

@@ -5,13 +5,13 @@ Extents that only a call knows are taken to be `USUAL`.
 
 from __future__ import annotations
 
-from passkit.analysis.domain import Role
+from passkit.analysis.domain import ValueKind
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.regions import Region
 from passkit.analysis.tilemap import guessed
 from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import reduce_of
-from passkit.schedule.nest_info import USUAL, LaidPart
+from passkit.schedule.nest_info import USUAL, NestInfo
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
@@ -46,7 +46,7 @@ def product_seconds(contract: Contract, region: Region, tiles: Extent, target: T
     return products * seconds
 
 
-def part_seconds(laid: LaidPart, plan: Schedule, tiles: Extent, target: Target) -> float:
+def part_seconds(laid: NestInfo, plan: Schedule, tiles: Extent, target: Target) -> float:
     """Of a part with loops of its own: its points as often as tiles compute them, and its rows."""
     return plan.seconds * _repeated(laid, tiles) + _between(laid, plan, tiles, target)
 
@@ -68,7 +68,7 @@ def _usual(size: Extent) -> int:
 
 def row_seconds(plan: Schedule, folds: bool, target: Target, curves: int = 0) -> float:
     """Of a row, besides its points: its passes, the ends of its folds, and its expensive values."""
-    passes = [s for s in plan.stages if s.folds or s.keeps or s.stores]
+    passes = [s for s in plan.stages if s.folds or s.staged or s.stores]
     ends = sum(len(s.folds) for s in passes) if folds else 0
     machine = target.machine
     each = (
@@ -84,25 +84,25 @@ def imbalance(tiles: int) -> float:
     return 1.0 + 2.0 / tiles
 
 
-def _between(laid: LaidPart, plan: Schedule, tiles: Extent, target: Target) -> float:
+def _between(laid: NestInfo, plan: Schedule, tiles: Extent, target: Target) -> float:
     """Seconds between the passes over rows, and at the ends of their folds."""
-    lane, rows = laid.layout.space.axes[-1], tiles
+    lane, rows = laid.info.domain.axes[-1], tiles
     if not lane.reduced:
         return 0.0
-    for axis in laid.layout.space.kept:
-        rows = rows * laid.tract.length(axis)
-    roles = laid.layout.roles.items()
-    curves = [n for n, r in roles if r is Role.ROW and not reduce_of(n) and is_expensive(n)]
+    for axis in laid.info.domain.kept:
+        rows = rows * laid.domain_tile.length(axis)
+    roles = laid.info.roles.items()
+    curves = [n for n, r in roles if r is ValueKind.ROW and not reduce_of(n) and is_expensive(n)]
     return _usual(rows) * row_seconds(plan, True, target, len(curves))
 
 
-def _repeated(laid: LaidPart, tiles: Extent) -> float:
+def _repeated(laid: NestInfo, tiles: Extent) -> float:
     """How often the points of a part are computed, with lanes that stand idle."""
-    space = laid.layout.space
+    domain = laid.info.domain
     points: Extent = tiles
-    for axis in space.axes:
-        length = laid.tract.length(axis)
-        if axis is space.axes[-1]:
+    for axis in domain.axes:
+        length = laid.domain_tile.length(axis)
+        if axis is domain.axes[-1]:
             length = -(-_usual(length) // 16) * 16
         points = points * length
-    return _usual(points) / max(1, _usual(space.size))
+    return _usual(points) / max(1, _usual(domain.size))

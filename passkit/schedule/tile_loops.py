@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from passkit.analysis.domain import Axis, Space
+from passkit.analysis.domain import Axis, Domain
 from passkit.analysis.size_arguments import argument
 from passkit.analysis.transposed_accesses import BLOCK
 from passkit.ast import Binary, Expr, Fixed, Var, size_of, where
@@ -26,7 +26,7 @@ WIDE = 64
 """From how many lanes on a tile has room for packs of vectors."""
 
 
-class Loops:
+class TileLoops:
     """The loops that a schedule asks for.
 
     ``across`` is the axis along which row values have lanes of their own; None where they are
@@ -34,22 +34,22 @@ class Loops:
     which every vector of lanes takes as a whole.
     """
 
-    def __init__(self, space: Space, schedule: Schedule) -> None:
-        self.space, self.schedule = space, schedule
+    def __init__(self, domain: Domain, schedule: Schedule) -> None:
+        self.domain, self.schedule = domain, schedule
         narrow = schedule.composition is Composition.NARROW
-        self.lane = space.axes[-2 if narrow else -1]
+        self.lane = domain.axes[-2 if narrow else -1]
         self.column = schedule.composition is Composition.COLUMN
         self.short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
-        across = space.axes[schedule.split.split_dim] if blocked else None
+        across = domain.axes[schedule.split.split_dim] if blocked else None
         few = isinstance(across.extent, int) and across.extent <= BLOCK if across else False
-        self.few = space.axes[-1] if narrow else across if few else None
+        self.few = domain.axes[-1] if narrow else across if few else None
         self.blocked = None if few else across
-        self.across = self.lane if self.column else space.kept[0] if self.short else None
+        self.across = self.lane if self.column else domain.kept[0] if self.short else None
 
     def tiles(self) -> tuple[Loop, Loop | None, list[Let], Extent]:
         """The loop over tiles, the one over a tile's rows, what both decode; how many tiles."""
-        s, chunk, width = self.space, self.schedule.split.chunk, self.schedule.width
+        s, chunk, width = self.domain, self.schedule.split.chunk, self.schedule.width
         grid = [a for a in s.kept if a not in (self.lane, self.blocked, self.few)]
         count = numel(a.extent for a in grid)
         if self.short:
@@ -77,9 +77,9 @@ class Loops:
     def _chunk(self) -> list[Let]:
         """The steps that a chunk takes along its axis, if there are chunks."""
         lets: list[Let] = []
-        for axis in self.space.reduced:
+        for axis in self.domain.reduced:
             if axis.chunk is not None:
-                number, step = self.space.axes[0].var, size_of(axis.chunk, Fixed.LITERAL)
+                number, step = self.domain.axes[0].var, size_of(axis.chunk, Fixed.LITERAL)
                 end, last = FROM + step, size_of(axis.extent)
                 lets += [Let(FROM, number * step), Let(UNTIL, where(end < last, end, last))]
         return lets
@@ -121,7 +121,7 @@ class Loops:
             return [Loop(self.blocked.var, FIRST, LAST, Level.THREAD)]
         if self.few is not None:
             return [self._folded(self.few, Level.THREAD, Fixed.LITERAL)]
-        axes = [a for a in self.space.reduced if a is not self.lane]
+        axes = [a for a in self.domain.reduced if a is not self.lane]
         return [self._folded(a, Level.THREAD) for a in axes]
 
     def inner(self) -> tuple[Loop, ...]:
@@ -144,7 +144,7 @@ class Loops:
     @property
     def _last_row(self) -> Expr:
         """The end of a tile of short rows; known to be as far off in every tile if it is."""
-        chunk, count = self.schedule.split.chunk, numel(a.extent for a in self.space.kept)
+        chunk, count = self.schedule.split.chunk, numel(a.extent for a in self.domain.kept)
         whole = isinstance(chunk, int) and isinstance(count, int) and count % chunk == 0
         return LOW + size_of(chunk, Fixed.LITERAL) if whole else HIGH
 
@@ -161,7 +161,7 @@ class Loops:
         """The point that a row begins with."""
         if self.few is None:
             return row * size_of(self.lane.extent)
-        others = [t for t in self.space.full.terms if t[0] not in (self.lane.var, self.few.var)]
+        others = [t for t in self.domain.full.terms if t[0] not in (self.lane.var, self.few.var)]
         return expression(add(Sum(tuple(others)), Sum(((row, 1),)), self.few.extent))
 
     def offset(self) -> Expr:
@@ -172,14 +172,14 @@ class Loops:
 
 def tiles_of(schedule: Schedule) -> Extent:
     """The number of tiles that a schedule makes, all its phases together."""
-    if schedule.stitching is not None:
-        return schedule.stitching.tiles
-    if schedule.makes:
+    if schedule.multi_nest is not None:
+        return schedule.multi_nest.tiles
+    if schedule.phase_outputs:
         return sum(map(tiles_of, schedule.parts), start=0)
     if schedule.parts:
         firsts = (schedule.parts[numbers[0]] for numbers in schedule.share)
         return sum(map(tiles_of, firsts), start=0)
-    return Loops(schedule.space, schedule).tiles()[3]
+    return TileLoops(schedule.domain, schedule).tiles()[3]
 
 
 def over_tiles(tiles: Extent) -> Loop:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from math import gcd, prod
 
-from passkit.analysis.domain import Axis, Space, folding_of
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain import Axis, Domain, reduced_axes_of
+from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.tilemap import Split, SplitKind, rows_with
 from passkit.analysis.transposed_accesses import block_axis, narrow_axis, rows_of, tile_of
 from passkit.analysis.unrolled import RESULTS, small_taps
@@ -45,90 +45,90 @@ PAIRED, BUNDLED = 64, 25
 vectors that so many rows are together at most."""
 
 
-def tiling(layout: Layout, target: Target) -> tuple[Composition, Split, Extent | None]:
+def tiling(info: DomainInfo, target: Target) -> tuple[Composition, Split, Extent | None]:
     """How a group's points map to lanes, how its work is split, and how wide a tile is."""
-    composition = compositions(layout, target)[0]
-    chunk, width = _sizes(layout, composition, target)
-    return composition, split_for(layout, composition, chunk), width
+    composition = compositions(info, target)[0]
+    chunk, width = _sizes(info, composition, target)
+    return composition, split_for(info, composition, chunk), width
 
 
 def _sizes(
-    layout: Layout, composition: Composition, target: Target
+    info: DomainInfo, composition: Composition, target: Target
 ) -> tuple[Extent, Extent | None]:
     """The chunk and the width of a tile."""
-    space, last = layout.space, layout.space.axes[-1]
-    tile = max(RESULTS, target.tile // max(map(small_taps, layout.graph.nodes)))
+    domain, last = info.domain, info.domain.axes[-1]
+    tile = max(RESULTS, target.tile // max(map(small_taps, info.graph.nodes)))
     match composition:
         case Composition.SHORT:
             assert isinstance(last.extent, int)
             return max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16)), None
         case Composition.ROW:
-            return rows_with(target.tile, numel(a.steps for a in space.reduced)), None
+            return rows_with(target.tile, numel(a.steps for a in domain.reduced)), None
         case Composition.COLUMN:
-            chunked = space.axes[0].counting and target.lanes > 1
+            chunked = domain.axes[0].counting and target.lanes > 1
             if chunked:
-                most = _columns(layout, target.tiling)
+                most = _columns(info, target.tiling)
             else:
                 most = target.tiling.columns
                 if target.lanes > 1:
-                    most = _whole_columns(space, target.tiling)
+                    most = _whole_columns(domain, target.tiling)
             return 1, _width(last.extent, most)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
             rows = rows_of(target.tile // 2, last.extent)
             return rows, rows
         case Composition.BLOCK:
-            across = cut_axis(layout, target)
+            across = cut_axis(info, target)
             assert across is not None
             width, chunk = tile_of(last.extent, across.extent, target.tile)
             return chunk, width
-    return (tile, tile) if len(space.axes) == 1 else (rows_with(tile, last.extent), None)
+    return (tile, tile) if len(domain.axes) == 1 else (rows_with(tile, last.extent), None)
 
 
-def compositions(layout: Layout, target: Target) -> tuple[Composition, ...]:
+def compositions(info: DomainInfo, target: Target) -> tuple[Composition, ...]:
     """The ways in which a group's points can map to lanes, the best as a rule first."""
-    space = layout.space
-    if space.axes[-1].reduced:
-        short = is_short(space, target) and len(space.kept) == 1
+    domain = info.domain
+    if domain.axes[-1].reduced:
+        short = is_short(domain, target) and len(domain.kept) == 1
         return (Composition.SHORT, Composition.ROW) if short else (Composition.ROW,)
-    if space.reduced:
+    if domain.reduced:
         return (Composition.COLUMN,)
-    if cut_axis(layout, target) is None:
+    if cut_axis(info, target) is None:
         return (Composition.THREAD,)
-    first = Composition.BLOCK if narrow_axis(layout) is None else Composition.NARROW
-    return (first, Composition.THREAD) if len(space.axes) == 2 else (first,)
+    first = Composition.BLOCK if narrow_axis(info) is None else Composition.NARROW
+    return (first, Composition.THREAD) if len(domain.axes) == 2 else (first,)
 
 
-def cut_axis(layout: Layout, target: Target) -> Axis | None:
+def cut_axis(info: DomainInfo, target: Target) -> Axis | None:
     """The axis beside the last along which tiles are cut, where lanes do not run along the last."""
     if target.lanes == 1:
         return None
-    narrow = narrow_axis(layout)
-    return block_axis(layout) if narrow is None else narrow
+    narrow = narrow_axis(info)
+    return block_axis(info) if narrow is None else narrow
 
 
-def split_for(layout: Layout, composition: Composition, chunk: Extent) -> Split:
+def split_for(info: DomainInfo, composition: Composition, chunk: Extent) -> Split:
     """The split that cuts the tiles of a composition."""
-    space = layout.space
-    where = max(0, len(space.kept) - 1)
+    domain = info.domain
+    where = max(0, len(domain.kept) - 1)
     if composition is Composition.COLUMN:
         return Split(where, 1, SplitKind.COLUMN)
     if composition is Composition.NARROW:
         return Split(where - 1, chunk)
     if composition is Composition.BLOCK:
-        across = block_axis(layout)
+        across = block_axis(info)
         assert across is not None
-        return Split(space.axes.index(across), chunk)
+        return Split(domain.axes.index(across), chunk)
     return Split(where, chunk)
 
 
-def is_short(space: Space, target: Target) -> bool:
+def is_short(domain: Domain, target: Target) -> bool:
     """Whether rows are so short that many of them make a tile."""
-    length = space.axes[-1].extent
+    length = domain.axes[-1].extent
     return (
         target.lanes > 1
-        and [a.reduced for a in space.axes].count(True) == 1
-        and space.axes[-1].reduced
+        and [a.reduced for a in domain.axes].count(True) == 1
+        and domain.axes[-1].reduced
         and isinstance(length, int)
         and length <= target.short_row
     )
@@ -146,26 +146,26 @@ def in_bundles(length: Extent) -> bool:
     return length // gcd(length, 16) <= BUNDLED
 
 
-def row_place(layout: Layout, composition: Composition, target: Target) -> Place | None:
+def row_place(info: DomainInfo, composition: Composition, target: Target) -> Place | None:
     """Where a short row's values stay between stages; None for longer rows.
 
     Registers are counted from the first: what runs the other way has no place in them.
     """
     if composition is Composition.SHORT:
         return Place.SHARED
-    if layout.reverse:
+    if info.reverse:
         return None
-    space = layout.space
-    length = space.axes[-1].extent
+    domain = info.domain
+    length = domain.axes[-1].extent
     few = isinstance(length, int) and length <= target.tiling.register_row
-    return Place.LANES if few and is_short(space, target) else None
+    return Place.LANES if few and is_short(domain, target) else None
 
 
-def _columns(layout: Layout, tiling: TilingHeuristics) -> int:
+def _columns(info: DomainInfo, tiling: TilingHeuristics) -> int:
     """The lanes of a tile that folds chunks of columns."""
-    chunks, columns = layout.space.axes[0].extent, layout.space.axes[-1].extent
-    folds = [n for n in layout.graph.nodes if folding_of(n) is not None]
-    nbytes = sum(layout.graph.dtype(e).nbytes for n in folds for e in n.entries)
+    chunks, columns = info.domain.axes[0].extent, info.domain.axes[-1].extent
+    folds = [n for n in info.graph.nodes if reduced_axes_of(n) is not None]
+    nbytes = sum(info.graph.dtype(e).nbytes for n in folds for e in n.entries)
     least = tiling.chunk_columns
     most = max(least, 1 << max(1, tiling.chunk_sum_bytes // nbytes).bit_length() - 1)
     if not isinstance(chunks, int) or not isinstance(columns, int):
@@ -175,12 +175,12 @@ def _columns(layout: Layout, tiling: TilingHeuristics) -> int:
     return most
 
 
-def _whole_columns(space: Space, tiling: TilingHeuristics) -> int:
+def _whole_columns(domain: Domain, tiling: TilingHeuristics) -> int:
     """The lanes of a tile that folds whole columns: fewer where there would be few tiles."""
-    last = space.axes[-1]
+    last = domain.axes[-1]
     if not isinstance(last.extent, int):
         return tiling.columns
-    others = prod(a.extent for a in space.kept if a is not last and isinstance(a.extent, int))
+    others = prod(a.extent for a in domain.kept if a is not last and isinstance(a.extent, int))
     line = tiling.line_elements
     tiles = min(-(-tiling.column_tiles // max(1, others)), last.extent // tiling.min_columns)
     if tiles < 2:

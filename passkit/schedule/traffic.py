@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from passkit.analysis.domain import Space
-from passkit.analysis.domain_info import Layout
+from passkit.analysis.domain import Domain
+from passkit.analysis.domain_info import DomainInfo
 from passkit.ast.expr import Var
 from passkit.ast.index import Sum
 from passkit.graph.node import known_shape
@@ -56,20 +56,20 @@ class NestTraffic:
     transposed: tuple[TransposedRead, ...] = ()
 
 
-def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
+def traffic_of(info: DomainInfo, schedule: Schedule) -> NestTraffic:
     """Return the memory accesses of a group of one nest.
 
     Args:
-        layout: its iteration domain.
+        info: its iteration domain.
         schedule: its stages.
     """
-    graph, full = layout.graph, layout.space.full
+    graph, full = info.graph, info.domain.full
     streams = tuple(
         k
         for k, node in enumerate(graph.inputs)
-        if full in layout.input_reads.get(node, ())
+        if full in info.input_accesses.get(node, ())
         # Inputs of pads and concatenations may be smaller: they are read where a condition holds.
-        and at_least(numel(known_shape(node.entries[0])), layout.space.size)
+        and at_least(numel(known_shape(node.entries[0])), info.domain.size)
     )
     stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
     staged = tuple(k.value for k in schedule.kept)
@@ -84,45 +84,45 @@ def traffic_of(layout: Layout, schedule: Schedule) -> NestTraffic:
         staged,
         staged_nbytes,
         output_nbytes,
-        () if layout.space.reduced else transposed_reads(layout),
+        () if info.domain.reduced else transposed_reads(info),
     )
 
 
-def transposed_reads(layout: Layout) -> tuple[TransposedRead, ...]:
+def transposed_reads(info: DomainInfo) -> tuple[TransposedRead, ...]:
     """Return the reads of a nest whose consecutive elements lie along another axis than the last.
 
     Each is a sum of axes times positive numbers, which is within the input at every point.
     """
-    graph, space = layout.graph, layout.space
+    graph, domain = info.graph, info.domain
     reads = []
     for number, node in enumerate(graph.inputs):
         entry = node.entries[0]
-        for index in dict.fromkeys(layout.input_reads.get(node, ())):
-            axis = _consecutive_axis(index, space, numel(graph.shape(entry)))
+        for index in dict.fromkeys(info.input_accesses.get(node, ())):
+            axis = _consecutive_axis(index, domain, numel(graph.shape(entry)))
             if axis is not None:
-                steps = tuple(index.coefficient(a.var) for a in space.axes)
+                steps = tuple(index.coefficient(a.var) for a in domain.axes)
                 nbytes = graph.dtype(entry).nbytes
                 reads.append(TransposedRead(number, axis, nbytes, steps, index))
     return tuple(reads)
 
 
-def _consecutive_axis(index: Sum, space: Space, size: Extent) -> int | None:
+def _consecutive_axis(index: Sum, domain: Domain, size: Extent) -> int | None:
     """Return the number of the axis along which an index counts elements one by one.
 
     None if that is the last axis, or none is, or the index may not be within ``size`` elements.
     """
-    axes = {a.var: k for k, a in enumerate(space.axes)}
+    axes = {a.var: k for k, a in enumerate(domain.axes)}
     if not all(isinstance(atom, Var) and atom in axes for atom, _ in index.terms):
         return None
     if not at_least(index.constant, 0) or not all(at_least(c, 1) for _, c in index.terms):
         return None
     last = index.constant
-    for axis in space.axes:
+    for axis in domain.axes:
         last = last + index.coefficient(axis.var) * (axis.extent - 1)
     if not at_least(size, last + 1):
         return None
     one_by_one = [axes[atom] for atom, c in index.terms if c == 1 and isinstance(atom, Var)]
-    last_axis = len(space.axes) - 1
+    last_axis = len(domain.axes) - 1
     if len(one_by_one) != 1 or one_by_one[0] == last_axis:
         return None
-    return None if index.coefficient(space.axes[-1].var) == 0 else one_by_one[0]
+    return None if index.coefficient(domain.axes[-1].var) == 0 else one_by_one[0]

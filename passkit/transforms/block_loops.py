@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from passkit.analysis.domain import Axis, Space
+from passkit.analysis.domain import Axis, Domain
 from passkit.analysis.regions import TILE, Region, bounds, place_of
-from passkit.analysis.tracts import Tract
+from passkit.analysis.tracts import DomainTile
 from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
 from passkit.ast.index import Sum, add
 from passkit.ast.stage import Let, Level, Loop
@@ -15,8 +15,8 @@ from passkit.schedule.tiling import Composition
 from passkit.values.size import Extent, numel
 
 
-class BlockLoops:
-    """As `Loops`, for one part: its points are those of a tile of the whole kernel.
+class NestLoops:
+    """As `TileLoops`, for one part: its points are those of a tile of the whole kernel.
 
     Coordinates are those of whole values: the axes that a tile has one coordinate of are decoded,
     the one that it has a window of goes from `FIRST` to `LAST`.
@@ -24,33 +24,33 @@ class BlockLoops:
 
     few = None
 
-    def __init__(self, space: Space, schedule: Schedule, tract: Tract) -> None:
-        self.space, self.schedule, self.tract = space, schedule, tract
-        self.lane = space.axes[-1]
+    def __init__(self, domain: Domain, schedule: Schedule, domain_tile: DomainTile) -> None:
+        self.domain, self.schedule, self.domain_tile = domain, schedule, domain_tile
+        self.lane = domain.axes[-1]
         self.column = schedule.composition is Composition.COLUMN
         self.short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
-        self.blocked = space.axes[schedule.split.split_dim] if blocked else None
-        self.one_lane = self.lane in tract.fixed
-        self.row_axes = row_axes(space, schedule, tract)
+        self.blocked = domain.axes[schedule.split.split_dim] if blocked else None
+        self.one_lane = self.lane in domain_tile.fixed
+        self.row_axes = row_axes(domain, schedule, domain_tile)
         self.across = self.lane if self.column else self.row_axes[0] if self.short else None
 
     def decode(self, region: Region, tiles: Extent) -> list[Let]:
         """The coordinates of a tile, and the ends of its window."""
-        place = TILE if self.tract.by_tile else place_of(region, tiles)
-        lets = decoded(place, list(self.tract.fixed))
+        place = TILE if self.domain_tile.by_tile else place_of(region, tiles)
+        lets = decoded(place, list(self.domain_tile.fixed))
         if self.one_lane:  # the loop over lanes has the coordinate that a tile has
             lets = [Let(FIRST, x.value) if x.var == self.lane.var else x for x in lets]
             lets.append(Let(LAST, FIRST + 1))
-        if self.tract.window is not None:
-            lets += bounds(region, tiles, FIRST, LAST, self.tract.scale)
+        if self.domain_tile.window is not None:
+            lets += bounds(region, tiles, FIRST, LAST, self.domain_tile.scale)
         if self.short:
             low, high = self._ends(self.row_axes[0])
             lets += [Let(LOW, low), Let(HIGH, high)]
         return lets
 
     def _ends(self, axis: Axis) -> tuple[Expr, Expr]:
-        if axis is self.tract.window or axis in self.tract.fixed:
+        if axis is self.domain_tile.window or axis in self.domain_tile.fixed:
             return FIRST, LAST
         return size_of(0), size_of(axis.extent)
 
@@ -62,7 +62,7 @@ class BlockLoops:
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
         """The loop over the rows of a tile, if it is one, and what it decodes."""
-        if not has_rows(self.space, self.schedule, self.tract):
+        if not has_rows(self.domain, self.schedule, self.domain_tile):
             return None, []
         first, *others = self.row_axes
         low, high = self._ends(first)
@@ -76,13 +76,13 @@ class BlockLoops:
         low, high = self._ends(self.lane)
         if self.short:  # so that a short row is no loop
             high = size_of(self.lane.extent, Fixed.LITERAL)
-        length = self.tract.length(self.lane)
+        length = self.domain_tile.length(self.lane)
         wide = isinstance(length, int) and length >= WIDE and not self.lane.reduced
         return Loop(self.lane.var, low, high, Level.CTA, wide=wide)
 
     def serial(self) -> list[Loop]:
         """The loops inside a row that are not the lanes'."""
-        axes = [a for a in self.space.reduced if a is not self.lane]
+        axes = [a for a in self.domain.reduced if a is not self.lane]
         axes += [] if self.blocked is None else [self.blocked]
         return [Loop(a.var, *self._ends(a), Level.THREAD) for a in axes]
 
@@ -98,6 +98,6 @@ class BlockLoops:
         """The place of the current lane, or short row, among those that scratch is for."""
         assert self.across is not None
         first: Var = LOW if self.short else FIRST
-        if not self.short and self.lane is not self.tract.window:
+        if not self.short and self.lane is not self.domain_tile.window:
             return self.across.var
         return Binary("-", self.across.var, first, dt.int64)

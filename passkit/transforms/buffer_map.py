@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from passkit.analysis.accesses import Index
-from passkit.analysis.domain import Role, Space
+from passkit.analysis.domain import Domain, ValueKind
 from passkit.analysis.regions import Region
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.index import Sum, ravel
@@ -18,20 +18,20 @@ StoredElement = tuple[str, Sum]
 """A buffer and the index of an element in it."""
 
 
-class Homes:
+class BufferMap:
     """Inputs and results of a kernel are its parameters, whole and in row-major order."""
 
-    def __init__(self, graph: Graph, space: Space) -> None:
-        self.graph, self.space = graph, space
+    def __init__(self, graph: Graph, domain: Domain) -> None:
+        self.graph, self.domain = graph, domain
         self.inputs = {n: f"x{k}" for k, n in enumerate(graph.inputs)}
 
     def input(self, node: Node, index: Index) -> StoredElement:
         """Where the element of an input at ``index`` is read."""
-        return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.space.extents)
+        return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.domain.extents)
 
-    def outputs(self, k: int, role: Role) -> list[StoredElement]:
+    def outputs(self, k: int, role: ValueKind) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
-        return [(f"y{k}", self.space.full if role is Role.FULL else self.space.row)]
+        return [(f"y{k}", self.domain.full if role is ValueKind.FULL else self.domain.row)]
 
 
 @frozen
@@ -42,13 +42,13 @@ class ScratchArray:
     region: Region
     first: Var | None
 
-    def place(self, index: Sequence[Expr], space: Space) -> StoredElement:
+    def place(self, index: Sequence[Expr], domain: Domain) -> StoredElement:
         """The array, and where in it the element at ``index`` is."""
         first: Expr = size_of(0) if self.first is None else self.first
-        return self.name, self.region.local(index, first, space.extents)
+        return self.name, self.region.local(index, first, domain.extents)
 
 
-class PartHomes(Homes):
+class TileBufferMap(BufferMap):
     """Those of a part of a stitched kernel.
 
     ``inputs`` are names of parameters or arrays, and ``results`` for each result a list of both.
@@ -57,11 +57,11 @@ class PartHomes(Homes):
     def __init__(
         self,
         graph: Graph,
-        space: Space,
+        domain: Domain,
         inputs: Mapping[Node, str | ScratchArray],
         results: Sequence[Sequence[str | ScratchArray]],
     ) -> None:
-        super().__init__(graph, space)
+        super().__init__(graph, domain)
         self.inputs = {n: x if isinstance(x, str) else x.name for n, x in inputs.items()}
         self.arrays = {n: x for n, x in inputs.items() if isinstance(x, ScratchArray)}
         self.results = results
@@ -69,13 +69,13 @@ class PartHomes(Homes):
     def input(self, node: Node, index: Index) -> StoredElement:
         """Where the element of an input at ``index`` is read."""
         array = self.arrays.get(node)
-        return super().input(node, index) if array is None else array.place(index, self.space)
+        return super().input(node, index) if array is None else array.place(index, self.domain)
 
-    def outputs(self, k: int, role: Role) -> list[StoredElement]:
+    def outputs(self, k: int, role: ValueKind) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
         whole = super().outputs(k, role)[0][1]
-        index = self.space.index(role, known_shape(self.graph.outputs[k]))
+        index = self.domain.index(role, known_shape(self.graph.outputs[k]))
         return [
-            (x, whole) if isinstance(x, str) else x.place(index, self.space)
+            (x, whole) if isinstance(x, str) else x.place(index, self.domain)
             for x in self.results[k]
         ]

@@ -50,7 +50,7 @@ class LoopBuilder(NestValues):
         """
         (phase,) = self.ast.phases
         (part,) = phase.parts
-        count = numel(self.space.axes[k].extent for k in self.schedule.kept.axes)
+        count = numel(self.domain.axes[k].extent for k in self.schedule.kept.axes)
         stages = [s for s in part.stages if isinstance(s, Stage)]
         if self.schedule.reduced is None:
             body = self._elementwise(stages, count)
@@ -69,7 +69,7 @@ class LoopBuilder(NestValues):
             index_bits,
             self.aliased,
         )
-        blocks = self.schedule.blocks([a.extent for a in self.space.axes])
+        blocks = self.schedule.blocks([a.extent for a in self.domain.axes])
         return kernel, tuple(self.sizes.names), blocks
 
     def _elementwise(self, stages: Sequence[Stage], count: Extent) -> tuple[Stmt, ...]:
@@ -189,14 +189,14 @@ class LoopBuilder(NestValues):
 
     def _row_range(self) -> tuple[Expr, Expr, int]:
         """Return the first point of the row's part, its end, and its length unless it is last."""
-        axes = self.space.reduced
+        axes = self.domain.reduced
         length = numel(a.steps for a in axes)
         assert isinstance(length, int)
         if axes[0].chunk is None:
             return literal(0), literal(length), length
         extent = numel(a.extent for a in axes)
         assert isinstance(extent, int)
-        start = times(self.space.axes[0].var, length)
+        start = times(self.domain.axes[0].var, length)
         end = plus(start, literal(length))
         if extent % length == 0:
             return start, end, length
@@ -314,7 +314,7 @@ class LoopBuilder(NestValues):
         The guard is the condition that the vector at ``point`` exists, for reduced axes that are
         not a multiple of the distributed points. ``name`` is the stem of new variables.
         """
-        axes = [self.space.axes[k] for k in group.axes]
+        axes = [self.domain.axes[k] for k in group.axes]
         guard: Expr | None = None
         if group is self.schedule.reduced:
             count = numel(a.extent for a in axes)

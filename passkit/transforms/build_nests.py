@@ -19,46 +19,46 @@ from passkit.ast.walk import variables
 from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.schedule.nest_info import lay_part
-from passkit.schedule.schedule import PartPlan, Schedule, Stitching
+from passkit.schedule.nest_info import analyze_nest
+from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import SharedPlan
 from passkit.schedule.tile_loops import over_tiles
-from passkit.transforms.block_loops import BlockLoops
-from passkit.transforms.buffer_map import PartHomes, ScratchArray, StoredElement
+from passkit.transforms.block_loops import NestLoops
+from passkit.transforms.buffer_map import ScratchArray, StoredElement, TileBufferMap
 from passkit.transforms.build_product import product_stages
-from passkit.transforms.build_stages import Lowering
+from passkit.transforms.build_stages import StageBuilder
 from passkit.values.size import Extent
 
 
-def lower_stitched(
+def lower_multi_nest(
     group: Group, schedule: Schedule, shared: SharedPlan
 ) -> tuple[KernelAST, Extent]:
     """The kernel AST of a stitched group, and its number of tiles.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
-    assert schedule.stitching is not None
-    return _Stitched(group, schedule.stitching, shared).kernel()
+    assert schedule.multi_nest is not None
+    return _Stitched(group, schedule.multi_nest, shared).kernel()
 
 
-def stitched_parts(group: Group, schedule: Schedule, shared: SharedPlan) -> Iterator[Part]:
-    """Yield the parts of `lower_stitched`, each lowered when it is asked for.
+def multi_nest_parts(group: Group, schedule: Schedule, shared: SharedPlan) -> Iterator[Part]:
+    """Yield the parts of `lower_multi_nest`, each lowered when it is asked for.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
-    assert schedule.stitching is not None
-    return _Stitched(group, schedule.stitching, shared).parts()
+    assert schedule.multi_nest is not None
+    return _Stitched(group, schedule.multi_nest, shared).parts()
 
 
 class _Stitched:
     """The parts of a kernel in the making; values by their positions in the group."""
 
-    def __init__(self, group: Group, stitching: Stitching, shared: SharedPlan) -> None:
+    def __init__(self, group: Group, multi_nest: MultiNest, shared: SharedPlan) -> None:
         self.group, self.graph = group, group.graph
-        self.stitching, self.shared = stitching, shared
+        self.multi_nest, self.shared = multi_nest, shared
         self.nodes = self.graph.nodes
         self.number = {n: k for k, n in enumerate(self.nodes)}
-        self.regions = {self.nodes[k]: r for k, r in stitching.regions}
+        self.regions = {self.nodes[k]: r for k, r in multi_nest.regions}
         self.params = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
         self.arrays = {
             self.nodes[a.number]: ScratchArray(
@@ -76,13 +76,13 @@ class _Stitched:
         for k, part in enumerate(parts):
             own = self.shared.parts[k]
             buffers += own.buffers(part.rows is not None, self._begin(k), told=True)
-        phase = Phase(over_tiles(self.stitching.tiles), tuple(parts))
+        phase = Phase(over_tiles(self.multi_nest.tiles), tuple(parts))
         ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
-        return ast, self.stitching.tiles
+        return ast, self.multi_nest.tiles
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts in order."""
-        return (self._part(k, p) for k, p in enumerate(self.stitching.parts))
+        return (self._part(k, p) for k, p in enumerate(self.multi_nest.parts))
 
     def _begin(self, part: int) -> int:
         """The number of a part's first array of its own."""
@@ -101,7 +101,7 @@ class _Stitched:
             first = self._first(n) if n in self.arrays else None
             if first is not None:
                 end = Var(f"end_{self.number[n]}", dt.int64)
-                lets += bounds(self.regions[n], self.stitching.tiles, first, end)
+                lets += bounds(self.regions[n], self.multi_nest.tiles, first, end)
         return lets
 
     def _home(self, entry: Entry) -> str | ScratchArray:
@@ -120,35 +120,35 @@ class _Stitched:
             found.append(self.arrays[entry.node])
         return [*found, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
 
-    def _part(self, k: int, plan: PartPlan) -> Part:
+    def _part(self, k: int, plan: TileNest) -> Part:
         results = [self.nodes[j].entries[0] for j in plan.results]
         part = self._laid(k, plan, plan.schedule, results) if plan.schedule else None
         part = part or self._product(f"dot{k}", results[0])
         self.stored.update(e.node for e in results)
         return part
 
-    def _laid(self, k: int, plan: PartPlan, schedule: Schedule, results: Sequence[Entry]) -> Part:
+    def _laid(self, k: int, plan: TileNest, schedule: Schedule, results: Sequence[Entry]) -> Part:
         """Return a nest with an iteration domain, whose stages are those of a group of its own.
 
         Raises: CodeGenError if the schedule was made for another group.
         """
         body = [self.nodes[j] for j in plan.nodes]
-        laid = lay_part(self.group, body, [e.node for e in results], self.regions)
-        if isinstance(laid, Diagnostic) or laid.layout.space.axes != schedule.axes:
+        laid = analyze_nest(self.group, body, [e.node for e in results], self.regions)
+        if isinstance(laid, Diagnostic) or laid.info.domain.axes != schedule.axes:
             raise CodeGenError(
                 f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
             )
-        loops = BlockLoops(laid.layout.space, schedule, laid.tract)
+        loops = NestLoops(laid.info.domain, schedule, laid.domain_tile)
         inputs = dict(zip(laid.group.graph.inputs, map(self._home, laid.feeds), strict=True))
-        homes = PartHomes(
-            laid.group.graph, laid.layout.space, inputs, [self._results(e) for e in results]
+        homes = TileBufferMap(
+            laid.group.graph, laid.info.domain, inputs, [self._results(e) for e in results]
         )
-        lowering = Lowering(laid.group, laid.layout, schedule, self.shared.parts[k], homes, loops)
+        lowering = StageBuilder(laid.group, laid.info, schedule, self.shared.parts[k], homes, loops)
         lowering.first_array = self._begin(k)
         stages = lowering.stages()
         rows, row_lets = loops.rows()
         windows = self._windows(e.node for e in (*laid.feeds, *results))
-        lets = [*loops.decode(laid.region, self.stitching.tiles), *windows]
+        lets = [*loops.decode(laid.region, self.multi_nest.tiles), *windows]
         part = Part(tuple(lets), rows, tuple(row_lets), tuple(stages))
         return evolve(part, lets=_used(part))
 
@@ -169,7 +169,7 @@ class _Stitched:
             return home.name, home.region.local(index, first, extents)
 
         lets, dots = product_stages(
-            node, where, len(homes), self.regions[node], self.stitching.tiles, name
+            node, where, len(homes), self.regions[node], self.multi_nest.tiles, name
         )
         windows = self._windows([*(e.node for e in node.inputs), node])
         part = Part((*lets, *windows), None, (), tuple(dots))

@@ -24,7 +24,7 @@ Lowered = tuple[KernelAST, Extent]
 Lower = Callable[[Group, Schedule, SharedPlan], Lowered]
 
 
-def packed(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> Lowered:
+def build_pack(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> Lowered:
     """One kernel of the group's parts, each made by ``lower``; and its number of tiles.
 
     Those that share one tile run in it one after the other. Scratch of one part lies over that of

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.analysis.components import GroupPart
+from passkit.analysis.components import Component
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.slots import aligned
 from passkit.ast.renaming import renamed
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.errors import CodeGenError
-from passkit.schedule.phases import alone, parts_by
+from passkit.schedule.phases import scheduled_groups, scheduled_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import ALIGN, SharedPlan
 from passkit.transforms.build_pack import Lower, Lowered
 from passkit.values.size import Extent
 
 
-def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> Lowered:
+def build_phases(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -> Lowered:
     """One kernel of the group's phases, each made by ``lower``; and the tiles of all together.
 
     Scratch of one phase lies over that of the others. Raises: CodeGenError when the schedule was
     made for another group.
     """
     outputs = len(group.graph.outputs)
-    if sorted(k for numbers in schedule.makes for k in numbers) != list(range(outputs)):
+    if sorted(k for numbers in schedule.phase_outputs for k in numbers) != list(range(outputs)):
         raise CodeGenError(
             f"{group} has {outputs} results, and the phases of its schedule make those numbered "
-            f"{schedule.makes}; run SchedulePlan on this graph"
+            f"{schedule.phase_outputs}; run SchedulePlan on this graph"
         )
-    parts = parts_by(group, schedule)
+    parts = scheduled_parts(group, schedule)
     if not len(parts) == len(schedule.parts) == len(shared.parts):
         raise CodeGenError(
             f"{group} has {len(parts)} phases, its schedule {len(schedule.parts)} and its scratch "
@@ -39,7 +39,7 @@ def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
     scratch: list[Buffer] = []
     phases: list[Phase] = []
     total: Extent = 0
-    plans = zip(alone(group, schedule), schedule.parts, shared.parts, strict=True)
+    plans = zip(scheduled_groups(group, schedule), schedule.parts, shared.parts, strict=True)
     for part, own in zip(parts, plans, strict=True):
         ast, tiles = lower(*own)
         arrays = _laid_over(ast, len(scratch))
@@ -52,7 +52,7 @@ def phased(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lower) -
     return KernelAST(params_of(group.graph), (), tuple(scratch), tuple(phases)), total
 
 
-def names_in_whole(group: Group, part: GroupPart) -> dict[str, str]:
+def names_in_whole(group: Group, part: Component) -> dict[str, str]:
     """What the whole kernel calls the parameters of a phase."""
     inputs = len(group.graph.inputs)
     names = {

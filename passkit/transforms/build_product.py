@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from passkit.analysis.accesses import Index, aligned
+from passkit.analysis.accesses import Index, broadcast_index
 from passkit.analysis.domain import Axis
 from passkit.analysis.regions import Region, bounds, place_of
 from passkit.ast import Contract, Expr, Var, dt, size_of
@@ -60,7 +60,7 @@ def product_stages(
 
     def matrix(k: int, which: int) -> Matrix:
         shape = known_shape(node.inputs[k]) if k < 2 else known_shape(node.entries[0])
-        index = (*aligned(at, shape[:-2]), *sides[k])
+        index = (*broadcast_index(at, shape[:-2]), *sides[k])
         buffer, place = where(which, index, known)
         return _matrix(buffer, place, *steps[k], {ROW: low_m, COLUMN: low_n}, node)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from attrs import evolve
 
-from passkit.analysis.domain import Role
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.size_arguments import SMALL
@@ -35,12 +35,12 @@ from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.schedule.schedule import Schedule, StagePlan
-from passkit.schedule.scratch import Holds
+from passkit.schedule.scratch import BufferContent
 from passkit.schedule.shared_plan import SharedPlan, gathers, padded, same_row_value
-from passkit.schedule.tile_loops import Loops
-from passkit.transforms.block_loops import BlockLoops
-from passkit.transforms.buffer_map import Homes
-from passkit.transforms.build_values import Values
+from passkit.schedule.tile_loops import TileLoops
+from passkit.transforms.block_loops import NestLoops
+from passkit.transforms.buffer_map import BufferMap
+from passkit.transforms.build_values import ValueBuilder
 from passkit.transforms.local_names import local_names
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel
@@ -56,42 +56,44 @@ LARGE = 1 << 18
 """From how many elements on an input is worth asking for ahead, where others would find it."""
 
 
-def lower_plain(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelAST, Extent]:
+def lower_single_nest(
+    group: Group, schedule: Schedule, shared: SharedPlan
+) -> tuple[KernelAST, Extent]:
     """The kernel AST of a group of one iteration space, and its number of tiles.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
-    layout = lay_out(group.graph)
-    if isinstance(layout, Diagnostic):
-        raise CodeGenError(f"{group} cannot be one kernel: {layout}")
-    if layout.space.axes != schedule.axes:
+    info = analyze_domain(group.graph)
+    if isinstance(info, Diagnostic):
+        raise CodeGenError(f"{group} cannot be one kernel: {info}")
+    if info.domain.axes != schedule.axes:
         raise CodeGenError(
-            f"{group} has axes {layout.space.axes}, its schedule {schedule.axes}; run SchedulePlan "
+            f"{group} has axes {info.domain.axes}, its schedule {schedule.axes}; run SchedulePlan "
             f"on this graph"
         )
-    return Lowering(group, layout, schedule, shared).kernel()
+    return StageBuilder(group, info, schedule, shared).kernel()
 
 
-class Lowering:
+class StageBuilder:
     """The stages of one kernel in the making, and where each value lies by now."""
 
     def __init__(
         self,
         group: Group,
-        layout: Layout,
+        info: DomainInfo,
         schedule: Schedule,
         shared: SharedPlan,
-        homes: Homes | None = None,
-        loops: Loops | BlockLoops | None = None,
+        homes: BufferMap | None = None,
+        loops: TileLoops | NestLoops | None = None,
     ) -> None:
-        self.group, self.layout, self.schedule, self.shared = group, layout, schedule, shared
-        self.graph, self.space = layout.graph, layout.space
+        self.group, self.info, self.schedule, self.shared = group, info, schedule, shared
+        self.graph, self.domain = info.graph, info.domain
         self.nodes = self.graph.nodes
         self.number = {n: k for k, n in enumerate(self.nodes)}
         self.names = local_names(self.nodes)
-        self.homes = homes or Homes(self.graph, self.space)
+        self.homes = homes or BufferMap(self.graph, self.domain)
         self.kept = {self.nodes[k.value]: k for k in schedule.kept}
-        self.loops = loops or Loops(self.space, schedule)
+        self.loops = loops or TileLoops(self.domain, schedule)
         self.first_array = 0
         self.lane, self.across = self.loops.lane, self.loops.across
         self.column, self.short = self.loops.column, self.loops.short
@@ -100,12 +102,12 @@ class Lowering:
         self.greatest: dict[Expr, Entry] = {}  # row value -> that whose greatest it is
         self.holder: dict[str, str] = {}  # scratch array -> the name of the row value in it
         self.written: set[Node] = set()
-        passes = [p for p in schedule.stages if p.folds or p.keeps or p.stores]
+        passes = [p for p in schedule.stages if p.folds or p.staged or p.stores]
         self._second = passes[1] if len(passes) > 1 else None
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
-        assert isinstance(self.loops, Loops)
+        assert isinstance(self.loops, TileLoops)
         tile, rows, lets, tiles = self.loops.tiles()
         stages = self.stages()
         around, inside = (lets, []) if rows is None else ([], lets)
@@ -129,7 +131,7 @@ class Lowering:
 
     def _stage(self, plan: StagePlan, name: str) -> list[Stage]:
         stages: list[Stage] = []
-        if plan.folds or plan.keeps or plan.stores:
+        if plan.folds or plan.staged or plan.stores:
             stages.append(self._pass(plan, name))
             stages += [self._stream(k) for k in plan.stores if self._gathers(k)]
         if plan.rows:
@@ -137,15 +139,15 @@ class Lowering:
         return stages
 
     def _pass(self, plan: StagePlan, name: str) -> Stage:
-        values = Values(self)
+        values = ValueBuilder(self)
         folds = [self.nodes[k] for k in plan.folds]
         roots = [n.inputs[0].node for n in folds]
-        roots += [self.nodes[k] for k in plan.keeps]
+        roots += [self.nodes[k] for k in plan.staged]
         roots += [self.graph.outputs[k].node for k in plan.stores]
         values.compute(roots)
         body: list[Statement] = [self._fold(n, values) for n in folds]
         held = {}
-        for k in plan.keeps:
+        for k in plan.staged:
             node = self.nodes[k]
             held[self.kept_at(node)] = node.entries[0]
             body.append(Store(*self.kept_at(node), values.full(node.entries[0])))
@@ -168,11 +170,11 @@ class Lowering:
 
     def _result(self, k: int, value: Expr) -> list[Store]:
         """The stores of an output, to where it lies or to where a tile of it is gathered."""
-        if self._gathers(k) and isinstance(self.loops, Loops):
-            at = self._point(self.space.full) - self.loops.first_point()
-            return [Store(self._scratch(Holds.RESULT, k), at, value)]
+        if self._gathers(k) and isinstance(self.loops, TileLoops):
+            at = self._point(self.domain.full) - self.loops.first_point()
+            return [Store(self._scratch(BufferContent.RESULT, k), at, value)]
         stream = k in self.schedule.stream
-        places = self.homes.outputs(k, Role.FULL)
+        places = self.homes.outputs(k, ValueKind.FULL)
         return [Store(buffer, self._point(at), value, stream) for buffer, at in places]
 
     def _gathers(self, k: int) -> bool:
@@ -180,15 +182,17 @@ class Lowering:
 
     def _stream(self, k: int) -> Stage:
         """The results of a tile, from scratch to memory by whole cache lines."""
-        assert isinstance(self.loops, Loops)
+        assert isinstance(self.loops, TileLoops)
         loop = self.loops.points()
-        buffer, dtype = self._scratch(Holds.RESULT, k), _dtype(self.graph.outputs[k])
+        buffer, dtype = self._scratch(BufferContent.RESULT, k), _dtype(self.graph.outputs[k])
         value = Load(buffer, loop.var - self.loops.first_point(), dtype)
         return Stage(f"stream{k}", (loop,), (Store(f"y{k}", loop.var, value, True),))
 
     def _keep_total(self, node: Node) -> Store:
         total = Var(self.names[node], _reduction(node).identity.dtype)
-        return Store(self._scratch(Holds.TOTAL, self.number[node]), self.loops.offset(), total)
+        return Store(
+            self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.offset(), total
+        )
 
     def _prefetches(self, plan: StagePlan) -> list[Statement]:
         """What is asked of memory ahead of its use.
@@ -200,15 +204,15 @@ class Lowering:
         as there are more of them than processors follow.
         """
         long = not isinstance(self.lane.extent, int) or self.lane.extent > SMALL
-        if isinstance(self.loops, BlockLoops):
+        if isinstance(self.loops, NestLoops):
             return []  # what a tile reads is small, or was asked for by the tile before
         if plan is self._second and self.short:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(self._next_row())
-        elif self.loops.lanes().wide and plan.folds and self.space.axes[0].counting:
-            reads = self.layout.input_reads
-            if sum(self.space.full in reads.get(n, ()) for n in self.graph.inputs) > 1:
+        elif self.loops.lanes().wide and plan.folds and self.domain.axes[0].counting:
+            reads = self.info.input_accesses
+            if sum(self.domain.full in reads.get(n, ()) for n in self.graph.inputs) > 1:
                 return []  # their rows are read one by one, which processors notice
             ahead = size_of(numel([self._rows_ahead(plan), self.lane.extent]))
         elif self._runs_through(plan) or any(map(self._passes_over, self.graph.inputs)):
@@ -223,8 +227,8 @@ class Lowering:
         return [
             Prefetch(self.homes.inputs[n], expression(at) + ahead)
             for n in self.graph.inputs
-            for at in dict.fromkeys(self.layout.input_reads.get(n, []))
-            if at == self.space.full or self._passes_over(n)
+            for at in dict.fromkeys(self.info.input_accesses.get(n, []))
+            if at == self.domain.full or self._passes_over(n)
         ]
 
     def _many_streams(self) -> list[tuple[Node, Sum]]:
@@ -232,9 +236,9 @@ class Lowering:
 
         They are none if these are few reads, or the inputs are known to be small.
         """
-        if self.space.reduced:
+        if self.domain.reduced:
             return []
-        reads = self.layout.input_reads
+        reads = self.info.input_accesses
         streams = [
             (n, at)
             for n in self.graph.inputs
@@ -247,15 +251,15 @@ class Lowering:
 
     def _next_row(self) -> Extent:
         """How far apart two rows begin, of what is read row by row."""
-        for axis in reversed(self.space.kept):
+        for axis in reversed(self.domain.kept):
             if axis.extent != 1:
-                return self.space.full.coefficient(axis.var)
-        return numel(a.extent for a in self.space.reduced)
+                return self.domain.full.coefficient(axis.var)
+        return numel(a.extent for a in self.domain.reduced)
 
     def _passes_over(self, node: Node) -> bool:
         """Whether short reductions read a large input, each element once: in several streams."""
         size, taps = numel(_shape(node.entries[0])), max(map(small_taps, self.nodes))
-        points = self.space.size * taps
+        points = self.domain.size * taps
         return taps > 1 and isinstance(size, int) and size >= LARGE and size == points
 
     def _rows_ahead(self, plan: StagePlan) -> int:
@@ -265,12 +269,12 @@ class Lowering:
 
     def _runs_through(self, plan: StagePlan) -> bool:
         """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""
-        if self.space.axes[0].counting:
+        if self.domain.axes[0].counting:
             return self.lane.reduced and bool(plan.folds)
         blocks = self.loops.blocked is not None or self.loops.few is not None
-        return bool(self.schedule.stream) and not blocks and not self.space.reduced
+        return bool(self.schedule.stream) and not blocks and not self.domain.reduced
 
-    def _fold(self, node: Node, values: Values) -> Fold:
+    def _fold(self, node: Node, values: ValueBuilder) -> Fold:
         found = _reduction(node)
         value = values.full(node.inputs[0])
         if found.prepare is not None:
@@ -282,13 +286,13 @@ class Lowering:
         """Where each column has the running total of a fold; elsewhere the lanes have it."""
         if not self.column:
             return ()
-        return self._scratch(Holds.TOTAL, self.number[node]), self.loops.offset()
+        return self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.offset()
 
     def _after_fold(self, node: Node) -> None:
         found = _reduction(node)
         total: Expr = Var(self.names[node], found.identity.dtype)
         if self.across is not None:
-            buffer = self._scratch(Holds.TOTAL, self.number[node])
+            buffer = self._scratch(BufferContent.TOTAL, self.number[node])
             self.holder[buffer] = self.names[node]
             total = Load(buffer, self.loops.offset(), found.identity.dtype)
         self.row_values[node.entries[0]] = total
@@ -298,7 +302,7 @@ class Lowering:
 
     def _row_stage(self, plan: StagePlan, name: str) -> Stage:
         """Row values in scalars (ROW), or lane by lane through scratch (COLUMN, SHORT)."""
-        values = Values(self, rows=True)
+        values = ValueBuilder(self, rows=True)
         computed, renamed = self._compute_rows(plan, values)
         body: list[Statement] = [*values.lets, *self._row_results(plan)]
         if self.across is None:
@@ -312,14 +316,14 @@ class Lowering:
         return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
 
     def _compute_rows(
-        self, plan: StagePlan, values: Values
+        self, plan: StagePlan, values: ValueBuilder
     ) -> tuple[list[Entry], dict[Entry, Entry]]:
         """Bind the row values of a stage: those computed, and those that are others renamed."""
         computed: list[Entry] = []
         renamed: dict[Entry, Entry] = {}
         for k in plan.rows:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
-            same = same_row_value(node, self.space)
+            same = same_row_value(node, self.domain)
             if same is not None and same in self.row_values:
                 self.row_values[entry] = self.row_values[same]
                 renamed[entry] = same
@@ -338,7 +342,7 @@ class Lowering:
         return [
             Store(buffer, self._row_point(at), self.row_values[e])
             for j, e in found
-            for buffer, at in self.homes.outputs(j, Role.ROW)
+            for buffer, at in self.homes.outputs(j, ValueKind.ROW)
         ]
 
     def _keep_rows(self, computed: list[Entry]) -> list[Store]:
@@ -346,8 +350,8 @@ class Lowering:
         stores = []
         for entry in computed:
             number = self.number[entry.node]
-            if self.shared.array_of(Holds.VALUE, number) is not None:
-                buffer = self._scratch(Holds.VALUE, number)
+            if self.shared.array_of(BufferContent.VALUE, number) is not None:
+                buffer = self._scratch(BufferContent.VALUE, number)
                 self.holder[buffer] = self.names[entry.node]
                 stores.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
                 self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
@@ -358,20 +362,20 @@ class Lowering:
         one = self.across is not None and self.across.extent == 1
         return expression(add(at, Sum(((self.across.var, 1),))) if one and self.across else at)
 
-    def _row_value(self, node: Node, values: Values) -> Expr:
+    def _row_value(self, node: Node, values: ValueBuilder) -> Expr:
         """A reduction's total as it is, or finished and rounded; any other row value computed."""
         entry = node.entries[0]
         if reduce_of(node) is None:
-            return values.at(node, self.layout.index(entry, Role.ROW))
+            return values.at(node, self.info.index(entry, ValueKind.ROW))
         finish, value = _reduction(node).finish, self.row_values[entry]
         if finish is not None:
-            count = size_of(numel(a.extent for a in self.space.reduced))
+            count = size_of(numel(a.extent for a in self.domain.reduced))
             value = finish(values.row(entry), count)
         return cast(value, _dtype(entry))
 
     # Where kept values and scratch lie.
 
-    def _scratch(self, holds: Holds, number: int) -> str:
+    def _scratch(self, holds: BufferContent, number: int) -> str:
         k = self.shared.array_of(holds, number)
         if k is None:
             raise CodeGenError(
@@ -387,7 +391,7 @@ class Lowering:
 
     def _point(self, at: Sum) -> Expr:
         """An index that steps along the lanes, even where there is only one."""
-        if isinstance(self.loops, BlockLoops):
+        if isinstance(self.loops, NestLoops):
             at = self.loops.along(at)
         one = Sum(((self.lane.var, 1),)) if self.lane.extent == 1 else Sum(())
         return expression(add(at, one))
@@ -396,23 +400,25 @@ class Lowering:
         """The buffer and the index that a value kept between stages has at the current point."""
         kept = self.kept[node]
         if kept.place is Place.GLOBAL:
-            buffer, at = self.homes.outputs(kept.output, Role.FULL)[0]
-            own = self.shared.array_of(Holds.VALUE, kept.value)  # it lies as the output does
-            place = buffer if own is None else self._scratch(Holds.VALUE, kept.value)
+            buffer, at = self.homes.outputs(kept.output, ValueKind.FULL)[0]
+            own = self.shared.array_of(
+                BufferContent.VALUE, kept.value
+            )  # it lies as the output does
+            place = buffer if own is None else self._scratch(BufferContent.VALUE, kept.value)
             return place, self._point(at)
         if kept.place is Place.LANES:
             return f"r{kept.value}", self.lane.var
-        folded = self.space.reduced
-        point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.space.extents)
+        folded = self.domain.reduced
+        point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.domain.extents)
         if self.column:
             assert self.schedule.width is not None
             point = add(times(point, self.schedule.width), normal(self.loops.offset(), {}))
         if self.short:
             row = self.loops.offset() * size_of(padded(numel(a.extent for a in folded)))
-            return self._scratch(Holds.VALUE, kept.value), row + self._point(point)
+            return self._scratch(BufferContent.VALUE, kept.value), row + self._point(point)
         if self.column:
-            return self._scratch(Holds.VALUE, kept.value), expression(point)
-        return self._scratch(Holds.VALUE, kept.value), self._point(point)
+            return self._scratch(BufferContent.VALUE, kept.value), expression(point)
+        return self._scratch(BufferContent.VALUE, kept.value), self._point(point)
 
 
 def _reduction(node: Node) -> Reduce:

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from passkit.analysis.accesses import Index, Reader, element, guarded_reads
-from passkit.analysis.domain import Role
+from passkit.analysis.accesses import Index, Reader, element_expr, guarded_accesses
+from passkit.analysis.domain import ValueKind
 from passkit.ast import Expr, Load, Scan, Var, cast, const
 from passkit.ast.choice import by_extents, settled, shortened
 from passkit.ast.index import expression, normal
@@ -19,25 +19,25 @@ from passkit.graph.node import Entry, Node
 from passkit.graph.node import is_leaf as is_free
 from passkit.graph.op import FElement
 from passkit.ir.signs import Signs
-from passkit.transforms.common_subexpressions import repeated_parts
-from passkit.transforms.guarded_loads import with_named_arms
+from passkit.transforms.common_subexpressions import common_subexpressions
+from passkit.transforms.guarded_loads import bind_guarded_loads
 
 if TYPE_CHECKING:
-    from passkit.transforms.build_stages import Lowering
+    from passkit.transforms.build_stages import StageBuilder
 
 
-class Values:
+class ValueBuilder:
     """Binds what a stage computes to locals, in ``lets``; ``rows`` for a stage of row values.
 
     ``down`` says that a scan among them runs from the last point to the first.
     """
 
-    def __init__(self, lowering: Lowering, rows: bool = False) -> None:
+    def __init__(self, lowering: StageBuilder, rows: bool = False) -> None:
         self.of, self.rows = lowering, rows
-        self.space = lowering.space
+        self.domain = lowering.domain
         self.lets: list[Let | Running] = []
         self.down = False
-        self.settles = by_extents(self.space.extents)
+        self.settles = by_extents(self.domain.extents)
         self.bound: dict[tuple[Entry, Index], Expr] = {}
         self.fetched: dict[Load, Expr] = {}
         self.greatest: dict[Expr, Entry] = {}  # a row value -> that whose greatest it is
@@ -51,7 +51,7 @@ class Values:
             node = todo.pop()
             if is_free(node) or node in needed or reduce_of(node) is not None:
                 continue
-            if Role.FULL not in self.of.layout.roles.get(node, Role.INLINE):
+            if ValueKind.FULL not in self.of.info.roles.get(node, ValueKind.INLINE):
                 continue
             needed.add(node)
             if node not in self.of.written:
@@ -62,7 +62,7 @@ class Values:
 
     def full(self, entry: Entry) -> Expr:
         """The value of ``entry`` at the current point."""
-        index = self.of.layout.index(entry, Role.FULL)
+        index = self.of.info.index(entry, ValueKind.FULL)
         key = (entry, index)
         if key not in self.bound:
             self.bound[key] = self._full(entry, index)
@@ -107,7 +107,7 @@ class Values:
         assert node.op is not None
         inside: frozenset[int] = frozenset()
         if not guarded and FElement.get(node.op.name) is not None:
-            inside = guarded_reads(node, index)
+            inside = guarded_accesses(node, index)
         number = itertools.count()
 
         def reader(entry: Entry) -> Reader:
@@ -116,12 +116,12 @@ class Values:
 
             return read
 
-        values = element(node, index, [reader(e) for e in node.inputs])
+        values = element_expr(node, index, [reader(e) for e in node.inputs])
         if len(values) != 1:
             raise CodeGenError(f"{node.where} has several results in one kernel")
         (out,) = values
         if FElement.get(node.op.name) is not None:
-            out = shortened(settled(out, self.settles), self.space.extents)
+            out = shortened(settled(out, self.settles), self.domain.extents)
         wanted = node.entries[0].dtype
         if out.dtype is not wanted:
             raise CodeGenError(
@@ -131,14 +131,14 @@ class Values:
         return out
 
     def _read(self, entry: Entry, at: Index, guarded: bool) -> Expr:
-        extents = self.space.extents
+        extents = self.domain.extents
         index = tuple(expression(normal(i, extents)) for i in at)
         if is_free(entry.node):
             return self._leaf(entry, index, guarded)
-        role = self.of.layout.role_at(entry, index)
-        if role is Role.ROW and entry in self.of.row_values:
+        role = self.of.info.role_at(entry, index)
+        if role is ValueKind.ROW and entry in self.of.row_values:
             return self.row(entry)
-        if role is Role.FULL and not self.rows:
+        if role is ValueKind.FULL and not self.rows:
             return self.full(entry)
         key = (entry, index)
         if guarded and key not in self.bound:
@@ -160,7 +160,7 @@ class Values:
         entry = self.greatest.get(b)
         if entry is None or self.rows:
             return False
-        return self.bound.get((entry, self.of.layout.index(entry, Role.FULL))) == a
+        return self.bound.get((entry, self.of.info.index(entry, ValueKind.FULL))) == a
 
     def _fetched(self, kept: Load) -> Expr:
         if kept not in self.fetched:
@@ -187,7 +187,7 @@ class Values:
         """A local for ``value``, unless it is one; and for what it would compute twice."""
         if isinstance(value, Var):
             return value
-        value = with_named_arms(value, lambda part: self.let(f"{name}_arm", part))
+        value = bind_guarded_loads(value, lambda part: self.let(f"{name}_arm", part))
         known: dict[Expr, Expr] = {}
 
         def change(x: Expr) -> Expr:
@@ -196,7 +196,7 @@ class Values:
             return known[x] if x in known else replace_children(x, change)
 
         if parts(value) > LONGEST:
-            for part in repeated_parts(value):
+            for part in common_subexpressions(value):
                 known[part] = self._bind(f"{name}_part", change(part))
             value = change(value)
         return self._bind(name, value)

@@ -51,7 +51,7 @@ class ColumnBuilder(LoopBuilder):
         self.unroll = schedule.reduced.size_of(Bind.UNROLL)
         self.results: dict[str, LoopBuffer] = {}
         self.accumulators: dict[str, Fold] = {}
-        axis = self.space.axes[schedule.columns.axes[0]]
+        axis = self.domain.axes[schedule.columns.axes[0]]
         assert isinstance(axis.extent, int)
         self.column_axis, columns = axis.var, axis.extent
         tiles = -(-columns // self.across)
@@ -107,7 +107,7 @@ class ColumnBuilder(LoopBuilder):
         ``base`` is the first of these rows; ``stop`` the end of the rows, if not all exist.
         """
         self.cached = {}
-        (axis,) = [a for a in self.space.axes if a.reduced]
+        (axis,) = [a for a in self.domain.axes if a.reduced]
         u = self._loop_variable(Bind.UNROLL)
         row = Var(f"row{self.stage_number}", dt.int64)
         self.stage_number += 1

@@ -8,7 +8,7 @@ from passkit.ast import Expr, Load, Select
 from passkit.ast.walk import children, walk
 
 
-def repeated_parts(x: Expr) -> list[Expr]:
+def common_subexpressions(x: Expr) -> list[Expr]:
     """The operations that occur in ``x`` more than once, inner ones first.
 
     What loads in an arm of a select is only among them if it is computed in any case.

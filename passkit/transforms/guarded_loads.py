@@ -17,7 +17,7 @@ MakeLocal = Callable[[Expr], Var]
 """Makes a local for an expression."""
 
 
-def with_named_arms(x: Expr, bind: MakeLocal) -> Expr:
+def bind_guarded_loads(x: Expr, bind: MakeLocal) -> Expr:
     """``x``, where loads in arms are locals if conditions or indices in arms are loaded.
 
     select(i < n, select(p[i] < 0, 0, q[p[i]]), 0)    becomes

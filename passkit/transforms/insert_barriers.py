@@ -18,7 +18,7 @@ from attrs import evolve, frozen
 
 from passkit.ast.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
 from passkit.ast.walk import variables
-from passkit.checks.equivalent_branches import Fact, Spans, kinds_of_spans, two_of_each
+from passkit.checks.equivalent_branches import Fact, Spans, equivalent_branches, two_of_each_kind
 from passkit.transforms.index_scopes import ROW, UNTOLD
 from passkit.transforms.shared_accesses import Access, By, accesses_of
 from passkit.values.size import at_least
@@ -26,7 +26,7 @@ from passkit.values.size import at_least
 Waiting = TypeVar("Waiting", Part, Stage | Dot)
 
 
-def with_waits(ast: KernelAST) -> KernelAST:
+def insert_barriers(ast: KernelAST) -> KernelAST:
     """The AST with few stages and parts that wait, and all that must."""
     scratch = {b.name: b for b in ast.scratch if b.place is Place.SHARED}
     results = frozenset(b.name for b in ast.params if b.written)
@@ -40,8 +40,8 @@ def _with_waits(phase: Phase, scratch: Mapping[str, Buffer], results: frozenset[
     if watched:
         meetings = _Meetings(phase, scratch, places)
         found = list(accesses_of(phase, watched))
-        kinds = kinds_of_spans(phase.parts, scratch, map(_fact, found))
-        few = two_of_each(kinds)
+        kinds = equivalent_branches(phase.parts, scratch, map(_fact, found))
+        few = two_of_each_kind(kinds)
         for accesses in _together((a for a in found if a.part in few), scratch):
             if meetings.may_be_apart(accesses) and not meetings.are_one_lane(accesses):
                 pairs = ((a, b) for a in accesses for b in accesses if a.write or b.write)

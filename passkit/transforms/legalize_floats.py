@@ -36,7 +36,7 @@ NEIGHBOUR = "nextafter"
 """The function that asks for the type's own floats: it has a name for each, as `nextafter_f16`."""
 
 
-def without_narrow(ast: KernelAST) -> KernelAST:
+def legalize_floats(ast: KernelAST) -> KernelAST:
     """The AST with float32 in place of floats of 16 bits, but for the buffers of these."""
     return _Widening(ast).kernel()
 

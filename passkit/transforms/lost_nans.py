@@ -93,9 +93,9 @@ def _is_nan(x: Expr, part: Expr) -> bool:
     """Whether a value is NaN where a part of it is."""
     if x == part:
         return True
-    keeps = isinstance(x, Unary) or (isinstance(x, Binary) and x.op in "+-*/")
-    keeps |= isinstance(x, Call) and x.name in KEEPING
-    return keeps and any(_is_nan(child, part) for child in children(x))
+    staged = isinstance(x, Unary) or (isinstance(x, Binary) and x.op in "+-*/")
+    staged |= isinstance(x, Call) and x.name in KEEPING
+    return staged and any(_is_nan(child, part) for child in children(x))
 
 
 def _is_safe(f: Fold, g: Fold, behind: list[Stage], results: frozenset[str]) -> bool:

@@ -6,12 +6,12 @@ from passkit.analysis.group import Group
 from passkit.ast.stage import KernelAST
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import SharedPlan
-from passkit.transforms.build_nests import lower_stitched
-from passkit.transforms.build_pack import packed
-from passkit.transforms.build_phases import phased
-from passkit.transforms.build_stages import lower_plain
-from passkit.transforms.insert_barriers import with_waits
-from passkit.transforms.legalize_floats import without_narrow
+from passkit.transforms.build_nests import lower_multi_nest
+from passkit.transforms.build_pack import build_pack
+from passkit.transforms.build_phases import build_phases
+from passkit.transforms.build_stages import lower_single_nest
+from passkit.transforms.insert_barriers import insert_barriers
+from passkit.transforms.legalize_floats import legalize_floats
 from passkit.values.dtype import is_narrow
 from passkit.values.size import Extent
 
@@ -21,13 +21,13 @@ def lower(group: Group, schedule: Schedule, shared: SharedPlan) -> tuple[KernelA
 
     Raises: CodeGenError when the schedule was made for another group.
     """
-    if schedule.makes:
-        return phased(group, schedule, shared, lower)
+    if schedule.phase_outputs:
+        return build_phases(group, schedule, shared, lower)
     if schedule.parts:
-        ast, tiles = packed(group, schedule, shared, lower)
-        return with_waits(ast), tiles
-    chosen = lower_plain if schedule.stitching is None else lower_stitched
+        ast, tiles = build_pack(group, schedule, shared, lower)
+        return insert_barriers(ast), tiles
+    chosen = lower_single_nest if schedule.multi_nest is None else lower_multi_nest
     ast, tiles = chosen(group, schedule, shared)
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     narrow = any(d is not None and is_narrow(d) for d in dtypes)
-    return with_waits(without_narrow(ast) if narrow else ast), tiles
+    return insert_barriers(legalize_floats(ast) if narrow else ast), tiles

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import field, frozen
 
-from passkit.analysis.domain import Axis, Space
+from passkit.analysis.domain import Axis, Domain
 from passkit.ast import Binary, Expr, Load, SizeOf, Var
 from passkit.ast.index import Extents, Sum, normal
 from passkit.ast.stage import Fold, KernelAST, Let, Place, Prefetch, Stage, Store
@@ -82,17 +82,17 @@ class NestValues:
 
     Args:
         ast: the stages of the group; values between stages are in registers.
-        space: the iteration domain.
+        domain: the iteration domain.
         schedule: how it is distributed.
         aliased: the names of parameters that may share memory with another.
     """
 
     def __init__(
-        self, ast: KernelAST, space: Space, schedule: NestSchedule, aliased: frozenset[str]
+        self, ast: KernelAST, domain: Domain, schedule: NestSchedule, aliased: frozenset[str]
     ) -> None:
-        self.ast, self.space, self.schedule, self.aliased = ast, space, schedule, aliased
+        self.ast, self.domain, self.schedule, self.aliased = ast, domain, schedule, aliased
         self.sizes = SizeArguments()
-        self.extents: Extents = space.extents
+        self.extents: Extents = domain.extents
         self.arrays: dict[str, LoopBuffer] = {}
         self.registers = {b.name: b for b in ast.scratch if b.place is Place.LANES}
         self.cached: dict[tuple[str, Sum], str] = {}
@@ -106,7 +106,7 @@ class NestValues:
 
     def _decoded(self, group: AxisGroup, point: Expr) -> dict[str, Expr]:
         """Return the index of each axis of a group at a point, by name."""
-        axes = [self.space.axes[k] for k in group.axes]
+        axes = [self.domain.axes[k] for k in group.axes]
         values: dict[str, Expr] = {}
         stride = 1
         for k, axis in reversed(list(enumerate(axes))):
@@ -138,7 +138,7 @@ class NestValues:
 
     def _is_own_row(self, index: Expr) -> bool:
         """Return whether an index of several kept axes is the number of the row."""
-        axes = [self.space.axes[k] for k in self.schedule.kept.axes]
+        axes = [self.domain.axes[k] for k in self.schedule.kept.axes]
         if len(axes) < 2 or loads_in(index) or not all(isinstance(a.extent, int) for a in axes[1:]):
             return False
         row: Expr = axes[0].var
@@ -202,16 +202,16 @@ class NestValues:
 
     def _linear(self, index: Expr, at: Point) -> Expr | None:
         """Return the index of an element at the own point of the domain; None for another one."""
-        if loads_in(index) or normal(index, self.extents) != self.space.full:
+        if loads_in(index) or normal(index, self.extents) != self.domain.full:
             return None
         point = plus(at.base, at.position)
         if self.schedule.reduced is None:
             return point
-        if any(a.reduced for a in self.space.axes[: len(self.schedule.kept.axes)]):
+        if any(a.reduced for a in self.domain.axes[: len(self.schedule.kept.axes)]):
             return None
-        length = numel(a.extent for a in self.space.reduced)
+        length = numel(a.extent for a in self.domain.reduced)
         assert isinstance(length, int)
-        if self.space.reduced[0].chunk is not None:
+        if self.domain.reduced[0].chunk is not None:
             return plus(at.base, at.position)  # the chunk begins at the base
         row = self._row_variable()
         return plus(plus(times(row, length), at.base), at.position)
@@ -255,7 +255,7 @@ class NestValues:
         for load in loads_of(stages):
             if load.buffer == buffer:
                 at = normal(load.index, self.extents)
-                if at == self.space.full:
+                if at == self.domain.full:
                     load_at.setdefault(at, load)
         return list(load_at.values())
 

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from attrs import field, frozen
 
-from passkit.analysis.components import GroupPart
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.components import Component
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.ir.pack import PackedNest, PackIR, PackPart, without_extents
@@ -97,9 +97,9 @@ def _lower_part(
     observe: Observer | None = None,
 ) -> LoweredNest:
     """Return the kernel of a part."""
-    layout = lay_out(part.graph)
-    assert isinstance(layout, Layout)  # the schedule was made from it
-    return lower_nest(part, plan, nest, layout, aliased, observe)
+    info = analyze_domain(part.graph)
+    assert isinstance(info, DomainInfo)  # the schedule was made from it
+    return lower_nest(part, plan, nest, info, aliased, observe)
 
 
 def _params(group: Group) -> tuple[LoopBuffer, ...]:
@@ -115,7 +115,7 @@ def _params(group: Group) -> tuple[LoopBuffer, ...]:
     )
 
 
-def _buffers(part: GroupPart) -> tuple[str, ...]:
+def _buffers(part: Component) -> tuple[str, ...]:
     """Return the names of the kernel's parameters that a part reads and writes, in its order."""
     return (*(f"x{k}" for k in part.inputs), *(f"y{k}" for k in part.outputs))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.ast import Var
@@ -19,17 +19,17 @@ from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.phases import alone, parts_by
-from passkit.schedule.schedule import Kept, Schedule
+from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.schedule import Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.build_phases import names_in_whole
-from passkit.transforms.build_stages import lower_plain
+from passkit.transforms.build_stages import lower_single_nest
 from passkit.transforms.columns import ColumnBuilder
 from passkit.transforms.joins import JoinPhase, joined_kernel
-from passkit.transforms.legalize_floats import without_narrow
+from passkit.transforms.legalize_floats import legalize_floats
 from passkit.transforms.lost_nans import with_lost_nans
 from passkit.transforms.lower_reductions import lower_reductions
 from passkit.transforms.place_barriers import place_barriers
@@ -78,19 +78,19 @@ class LoweredNest:
 
 def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> KernelAST:
     """Return the stages of a group, with the values between them in registers."""
-    kept = tuple(Kept(value, Place.LANES) for value in staged)
+    kept = tuple(StagedValue(value, Place.LANES) for value in staged)
     plain = evolve(schedule, kept=kept, nest=None)
-    ast, _ = lower_plain(group, plain, plan_shared(group, plain))
+    ast, _ = lower_single_nest(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
-    return mark_quotients(with_lost_nans(without_narrow(ast) if has_narrow else ast))
+    return mark_quotients(with_lost_nans(legalize_floats(ast) if has_narrow else ast))
 
 
 def lower_nest(
     group: Group,
     schedule: Schedule,
     nest: NestSchedule,
-    layout: Layout,
+    info: DomainInfo,
     aliased: frozenset[int],
     observe: Observer | None = None,
 ) -> LoweredNest:
@@ -100,14 +100,14 @@ def lower_nest(
         group: the group.
         schedule: its stages.
         nest: how its points are distributed.
-        layout: its iteration domain.
+        info: its iteration domain.
         aliased: the positions of parameters that may share memory with another.
         observe: called with the name of each transform and the kernel behind it.
     """
     ast = scalar_stages(group, schedule, nest.staged)
     names = frozenset(ast.params[k].name for k in aliased)
-    builder = _builder_of(nest)(ast, layout.space, nest, names)
-    kernel, sizes, blocks = builder.kernel(_index_bits(ast, layout, nest))
+    builder = _builder_of(nest)(ast, info.domain, nest, names)
+    kernel, sizes, blocks = builder.kernel(_index_bits(ast, info, nest))
     if observe is not None:
         observe("build_loops", kernel)
     return LoweredNest(_transformed(kernel, TRANSFORMS, observe), sizes, blocks)
@@ -193,15 +193,20 @@ def lower_joined(
     phases: list[JoinPhase] = []
     sizes: list[Extent] = []
     blocks: list[Extent] = []
-    plans = zip(parts_by(group, schedule), alone(group, schedule), schedule.parts, strict=True)
+    plans = zip(
+        scheduled_parts(group, schedule),
+        scheduled_groups(group, schedule),
+        schedule.parts,
+        strict=True,
+    )
     for part, own, plan in plans:
-        layout = lay_out(own.graph)
-        assert isinstance(layout, Layout) and plan.nest is not None  # the planner saw to that
+        info = analyze_domain(own.graph)
+        assert isinstance(info, DomainInfo) and plan.nest is not None  # the planner saw to that
         names = names_in_whole(group, part)
         ast = scalar_stages(own, plan, plan.nest.staged)
         inside = frozenset(name for name, whole in names.items() if whole in shared)
-        builder = _builder_of(plan.nest)(ast, layout.space, plan.nest, inside)
-        kernel, own_sizes, count = builder.kernel(_index_bits(ast, layout, plan.nest))
+        builder = _builder_of(plan.nest)(ast, info.domain, plan.nest, inside)
+        kernel, own_sizes, count = builder.kernel(_index_bits(ast, info, plan.nest))
         phases.append(JoinPhase(bind_threads(kernel), names))
         sizes += own_sizes
         blocks.append(count)
@@ -228,9 +233,9 @@ def _builder_of(nest: NestSchedule) -> type[LoopBuilder]:
     return LoopBuilder if nest.tile is None else ShortRowBuilder
 
 
-def _index_bits(ast: KernelAST, layout: Layout, nest: NestSchedule) -> int:
+def _index_bits(ast: KernelAST, info: DomainInfo, nest: NestSchedule) -> int:
     """Return the width of index arithmetic: 32 where every index and bound is known to fit."""
     limit = (1 << 31) - max(g.chunk for g in nest.groups)
-    extents = [*(b.extent for b in ast.params), layout.space.size]
+    extents = [*(b.extent for b in ast.params), info.domain.size]
     fits = all(isinstance(n, int) and n < limit for n in extents)
     return 32 if fits else 64

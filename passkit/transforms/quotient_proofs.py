@@ -154,12 +154,12 @@ class _Near:
         states = [self.of(child) for child in children(x)]
         if any(s is None for s in states):
             return None
-        operand_states = [s for s in states if s is not None]
-        if all(s.same for s in operand_states):
-            return self._of_same(x, operand_states)
+        operand_tile_maps = [s for s in states if s is not None]
+        if all(s.same for s in operand_tile_maps):
+            return self._of_same(x, operand_tile_maps)
         if x.dtype not in (dt.float32, dt.bool_):
             return None
-        return self._of(x, operand_states)
+        return self._of(x, operand_tile_maps)
 
     def _of_same(self, x: Expr, states: list[_State]) -> _State:
         most = None

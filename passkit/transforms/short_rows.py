@@ -55,7 +55,7 @@ class ShortRowBuilder(LoopBuilder):
         schedule = self.schedule
         assert schedule.tile is not None and schedule.reduced is not None
         self.tile = schedule.tile
-        length = numel(self.space.axes[k].extent for k in schedule.reduced.axes)
+        length = numel(self.domain.axes[k].extent for k in schedule.reduced.axes)
         assert isinstance(length, int)
         self.length = length
         self.share = schedule.reduced.size_of(Bind.THREAD_X)
@@ -254,7 +254,7 @@ class ShortRowBuilder(LoopBuilder):
     def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:
         """Return where an access goes: results at the own point are collected in registers."""
         is_result = any(b.name == buffer and b.written for b in self.ast.params)
-        if at is not None and is_result and normal(index, self.extents) == self.space.full:
+        if at is not None and is_result and normal(index, self.extents) == self.domain.full:
             name = f"{buffer}_r"
             if buffer not in self.results:
                 dtype = next(b.dtype for b in self.ast.params if b.name == buffer)

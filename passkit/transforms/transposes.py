@@ -74,7 +74,7 @@ class TransposeBuilder(LoopBuilder):
         schedule = self.schedule
         assert schedule.transpose is not None
         self.tile = schedule.transpose
-        self.axes = [self.space.axes[k] for k in schedule.kept.axes]
+        self.axes = [self.domain.axes[k] for k in schedule.kept.axes]
         self.threads = schedule.launch.threads
         self.local: list[Expr] = []
         self.shared_at: Mapping[tuple[str, Sum], str] = {}
@@ -188,7 +188,7 @@ class TransposeBuilder(LoopBuilder):
             index = normal(load.index, self.extents)
             for name, axis in names:
                 is_along = index.coefficient(self.axes[axis].var) == 1
-                if load.buffer != name or not is_along or index == self.space.full:
+                if load.buffer != name or not is_along or index == self.domain.full:
                     continue
                 if (name, index) not in turned:
                     number = len(turned)

@@ -12,7 +12,7 @@ from passkit.analysis.single import single
 from passkit.fusion.alternatives import Rival
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
-from passkit.library.candidates import Variant, variants
+from passkit.library.candidates import Candidate, candidates_of
 from passkit.library.evaluator import APART, Evaluator, Record, Sizes
 from passkit.planner.plan import plan_group
 from passkit.schedule.cost import model_seconds
@@ -53,8 +53,8 @@ class Job:
     operators: str
     sizes: Sizes
     request: Request
-    candidates: tuple[Variant, ...]
-    beyond_budget: tuple[Variant, ...]
+    candidates: tuple[Candidate, ...]
+    beyond_budget: tuple[Candidate, ...]
     apart_seconds: float = 0.0
     chosen: bool = True
 
@@ -120,7 +120,7 @@ def jobs(
             if (group.key, group_sizes) in visited:
                 continue
             visited.add((group.key, group_sizes))
-            candidates = variants(group, target)
+            candidates = candidates_of(group, target)
             if group_sizes:
                 usual_order = _reduction_order(candidates[0].schedule)
                 candidates = tuple(
@@ -168,7 +168,7 @@ def rival_job(
         return None
     plan = plan_group(group, target)
     assert isinstance(plan, Schedule)
-    usual = Variant(template_of(group, plan, target), plan, model_seconds(group, plan, target))
+    usual = Candidate(template_of(group, plan, target), plan, model_seconds(group, plan, target))
     variables = {n: _var(k, n) for k, n in enumerate(group.inputs)}
     apart = rival.apart.rebuild(
         lambda node, inputs: variables[node].node.entries if node in variables else None
@@ -192,8 +192,8 @@ def _reduction_order(schedule: Schedule) -> tuple[object, ...]:
 
     It consists of the composition of each part: how its iterations are mapped to vector lanes.
     """
-    if schedule.stitching is not None:
-        parts = schedule.stitching.parts
+    if schedule.multi_nest is not None:
+        parts = schedule.multi_nest.parts
         return tuple((p.nodes, p.schedule and _reduction_order(p.schedule)) for p in parts)
     return schedule.composition, *map(_reduction_order, schedule.parts)
 

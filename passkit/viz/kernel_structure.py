@@ -7,7 +7,7 @@ from functools import cached_property
 
 from attrs import evolve, frozen
 
-from passkit.analysis.components import GroupPart
+from passkit.analysis.components import Component
 from passkit.analysis.extract import kind_of
 from passkit.analysis.group import Group
 from passkit.analysis.regions import Region
@@ -20,10 +20,10 @@ from passkit.planner.packs import packed_nests
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.nest_info import LaidPart, lay_part
-from passkit.schedule.phases import alone, parts_by
-from passkit.schedule.schedule import Kept, PartPlan, Schedule, Stitching
-from passkit.schedule.scratch import Holds
+from passkit.schedule.nest_info import NestInfo, analyze_nest
+from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.schedule import MultiNest, Schedule, StagedValue, TileNest
+from passkit.schedule.scratch import BufferContent
 from passkit.schedule.shared_plan import SharedPlan
 from passkit.schedule.text import tile_lines
 from passkit.schedule.tile_loops import tiles_of
@@ -109,10 +109,10 @@ class KernelStructure:
         if plan.pack is not None:
             return f"{counted(len(plan.parts), 'loop nest')} by rule {plan.rule}"
         name = plan.composition.value
-        if plan.stitching is not None and plan.block is not None:
-            return f"{name} by rule {plan.rule}, {counted(len(plan.stitching.parts), 'part')}"
-        if plan.stitching is not None:
-            return f"{name}, {counted(len(plan.stitching.parts), 'part')}"
+        if plan.multi_nest is not None and plan.block is not None:
+            return f"{name} by rule {plan.rule}, {counted(len(plan.multi_nest.parts), 'part')}"
+        if plan.multi_nest is not None:
+            return f"{name}, {counted(len(plan.multi_nest.parts), 'part')}"
         if plan.parts:
             return f"{name}, {counted(len(plan.parts), self.part_noun)}"
         return f"{name}, {counted(len(plan.stages), 'stage')}"
@@ -120,7 +120,7 @@ class KernelStructure:
     @property
     def part_noun(self) -> str:
         """The noun for its parts: "phase" if they run one after the other, else "part"."""
-        return "phase" if self.schedule.makes else "part"
+        return "phase" if self.schedule.phase_outputs else "part"
 
     @property
     def tiles(self) -> Extent:
@@ -148,7 +148,9 @@ class KernelStructure:
             each = (pack.side_by_side(k) * shared_nbytes(s, nest) for k, (s, nest) in pairs)
             return self._bytes(max(each))
         if self.schedule.is_joined:
-            phases = zip(alone(self.group, self.schedule), self.schedule.parts, strict=True)
+            phases = zip(
+                scheduled_groups(self.group, self.schedule), self.schedule.parts, strict=True
+            )
             nests = [(p.nest, scheduled_nest(own, p)) for own, p in phases if p.nest is not None]
             return self._bytes(sum(shared_nbytes(s, nest) for s, nest in nests))
         if self.schedule.block is not None:
@@ -222,10 +224,10 @@ class KernelStructure:
     @property
     def part_operators(self) -> list[list[Node]]:
         """The operators of each stitched part, packed part or phase; empty without parts."""
-        if self.schedule.stitching is not None:
+        if self.schedule.multi_nest is not None:
             nodes = self.group.graph.nodes
-            return [[nodes[k] for k in part.nodes] for part in self.schedule.stitching.parts]
-        parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+            return [[nodes[k] for k in part.nodes] for part in self.schedule.multi_nest.parts]
+        parts = scheduled_parts(self.group, self.schedule) if self.schedule.parts else ()
         return [[p.original(n) for n in p.graph.nodes if not is_leaf(n)] for p in parts]
 
     @property
@@ -238,11 +240,11 @@ class KernelStructure:
         homes: dict[Node, int] = {}
         for number, body in enumerate(self.part_operators):
             homes = {**dict.fromkeys(body, number), **homes}
-        if self.schedule.stitching is not None:
+        if self.schedule.multi_nest is not None:
             nodes = self.group.graph.nodes
-            outputs = [[nodes[k] for k in p.results] for p in self.schedule.stitching.parts]
+            outputs = [[nodes[k] for k in p.results] for p in self.schedule.multi_nest.parts]
         else:
-            parts = parts_by(self.group, self.schedule) if self.schedule.parts else ()
+            parts = scheduled_parts(self.group, self.schedule) if self.schedule.parts else ()
             outputs = [[p.original(e.node) for e in p.graph.outputs] for p in parts]
         return homes | {n: number for number, values in enumerate(outputs) for n in values}
 
@@ -256,12 +258,12 @@ class KernelStructure:
 
         ``body`` are its operators.
         """
-        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
-        assert stitching is not None
-        plan = stitching.parts[number]
+        multi_nest, nodes = self.schedule.multi_nest, self.group.graph.nodes
+        assert multi_nest is not None
+        plan = multi_nest.parts[number]
         stages: list[str] = []
         if plan.schedule is not None:
-            graph, namer = self._part_graph(plan, stitching)
+            graph, namer = self._part_graph(plan, multi_nest)
             stages = stage_lines(plan.schedule, graph, namer)
         return KernelPart(
             kind=kind_of(body).value,
@@ -269,22 +271,22 @@ class KernelStructure:
             operators=tuple(map(self.group.called, body)),
             stages=tuple(stages),
             outputs=tuple(
-                self._stitched_output(nodes[k], stitching.region(k)) for k in plan.results
+                self._stitched_output(nodes[k], multi_nest.region(k)) for k in plan.results
             ),
             tiles="",
             scratch=self._bytes(self.shared.parts[number].nbytes),
         )
 
-    def _part_graph(self, plan: PartPlan, stitching: Stitching) -> tuple[Graph, NodeNamer]:
+    def _part_graph(self, plan: TileNest, multi_nest: MultiNest) -> tuple[Graph, NodeNamer]:
         """Return the graph that a part's schedule refers to, and a function that names its nodes.
 
         ``plan`` is the part's, in ``stitching``, the plan of all parts of the kernel.
         """
         nodes, names = self.group.graph.nodes, self.group.graph.names
-        regions = {nodes[k]: r for k, r in stitching.regions}
+        regions = {nodes[k]: r for k, r in multi_nest.regions}
         body, results = ([nodes[k] for k in numbers] for numbers in (plan.nodes, plan.results))
-        laid = lay_part(self.group, body, results, regions)
-        assert isinstance(laid, LaidPart)
+        laid = analyze_nest(self.group, body, results, regions)
+        assert isinstance(laid, NestInfo)
         original_names = {names[n]: self.group.called(n) for n in body}
         return laid.group.graph, lambda node: original_names[laid.group.called(node)]
 
@@ -293,15 +295,15 @@ class KernelStructure:
 
         Empty for a kernel that is not stitched.
         """
-        stitching, nodes = self.schedule.stitching, self.group.graph.nodes
-        regions = () if stitching is None else stitching.regions
+        multi_nest, nodes = self.schedule.multi_nest, self.group.graph.nodes
+        regions = () if multi_nest is None else multi_nest.regions
         return {
             nodes[k]: region_text(r, self.resolve) for k, r in regions if self._is_in_scratch(k)
         }
 
     def _is_in_scratch(self, number: int) -> bool:
         """Return whether the value of the node at a position has an array in scratch."""
-        return self.shared.array_of(Holds.VALUE, number) is not None
+        return self.shared.array_of(BufferContent.VALUE, number) is not None
 
     def _output(self, node: Node) -> PartOutput:
         """Return the name and type of a node's first output, with values for known symbols."""
@@ -336,7 +338,7 @@ class KernelStructure:
 
         ``body`` are its operators.
         """
-        part = parts_by(self.group, self.schedule)[number]
+        part = scheduled_parts(self.group, self.schedule)[number]
         plan = self.schedule.parts[number]
         pack = self.schedule.pack
         if pack is not None:
@@ -362,14 +364,14 @@ class KernelStructure:
             scratch=self._bytes(self.shared.parts[number].nbytes),
         )
 
-    def _packed_stages(self, number: int, part: GroupPart, plan: Schedule) -> list[str]:
+    def _packed_stages(self, number: int, part: Component, plan: Schedule) -> list[str]:
         """Return a line for each stage of packed part ``number``, or of the parts inside a phase.
 
         ``plan`` is the schedule of ``part``.
         """
-        if not plan.parts and plan.stitching is None:
+        if not plan.parts and plan.multi_nest is None:
             return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
-        group = alone(self.group, self.schedule)[number]
+        group = scheduled_groups(self.group, self.schedule)[number]
         inner = KernelStructure(group, plan, self.shared.parts[number], self.resolve).parts()
         return [
             f"part {k}: {line}"
@@ -396,7 +398,7 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
         """Return the names of the nodes at these positions."""
         return ", ".join(namer(nodes[n]) for n in numbers)
 
-    def storage(value: Kept) -> str:
+    def storage(value: StagedValue) -> str:
         """Return where a kept value is stored, as text."""
         if value.place is Place.GLOBAL:
             return f"the memory of {namer(graph.outputs[value.output].node)}"
@@ -405,7 +407,7 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
     lines = []
     for number, stage in enumerate(plan.stages):
         actions = [f"reduces {names(stage.folds)}"] if stage.folds else []
-        actions += [f"keeps {names([n])} in {storage(kept[n])}" for n in stage.keeps if n in kept]
+        actions += [f"keeps {names([n])} in {storage(kept[n])}" for n in stage.staged if n in kept]
         if stage.rows:
             actions.append(f"computes {names(stage.rows)} per row")
         if stage.stores:

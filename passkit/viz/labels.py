@@ -287,18 +287,18 @@ def _differing(names: Sequence[str]) -> dict[str, str]:
 
     Parts that are left out in between become "…".
     """
-    followers: dict[str, set[str]] = {}
+    derived_outputs: dict[str, set[str]] = {}
     for name in names:
         parts = name.split("/")
         for k in range(len(parts)):
-            followers.setdefault("/".join(parts[:k]), set()).add("/".join(parts[: k + 1]))
-        followers.setdefault(name, set()).add("")  # the name ends here
+            derived_outputs.setdefault("/".join(parts[:k]), set()).add("/".join(parts[: k + 1]))
+        derived_outputs.setdefault(name, set()).add("")  # the name ends here
     texts = {}
     for name in names:
         parts = name.split("/")
         shown: list[str] = []
         for k, part in enumerate(parts):
-            if len(followers["/".join(parts[:k])]) > 1 or k == len(parts) - 1:
+            if len(derived_outputs["/".join(parts[:k])]) > 1 or k == len(parts) - 1:
                 shown.append(part)
             elif shown and shown[-1] != "…":
                 shown.append("…")

@@ -261,7 +261,7 @@ class _GroupDrawing:
         """
         node, is_here = entry.node, (entry.node, frame_key) in self.keys
         source_frame = frame_key if is_here else self._frames_of(node)[0]
-        is_phased = self.structure is not None and bool(self.structure.schedule.makes)
+        is_phased = self.structure is not None and bool(self.structure.schedule.phase_outputs)
         is_stored = is_phased and entry in self.body.graph.outputs
         kind = "memory" if is_stored and source_frame != frame_key else "inner"
         # A value that stays in a kernel takes no memory: its label is its type alone.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import passkit as pk
-from passkit.analysis.accesses import aligned, element, reads_of
+from passkit.analysis.accesses import accesses_of, broadcast_index, element_expr
 from passkit.ast import Var
 from passkit.ast.index import expression, normal
 from passkit.errors import CodeGenError
@@ -18,7 +18,7 @@ EXTENTS = {"i": 6, "j": 8}
 def reads(text: str) -> list[tuple[int, list[str]]]:
     """Positions and indices that the last operator of a graph reads at (i, j)."""
     node = pk.parse(text).outputs[0].node
-    found = reads_of(node, (i, j), EXTENTS)
+    found = accesses_of(node, (i, j), EXTENTS)
     plain = {repr(i): "i", repr(j): "j"}
     return [
         (k, [plain.get(repr(expression(normal(x, EXTENTS))), "?") for x in at])
@@ -41,10 +41,10 @@ def test_indices(text: str, wanted: list[tuple[int, list[str]]]) -> None:
 
 def test_alignment() -> None:
     """An extent of 1 is read at 0, missing dimensions are left out."""
-    first, second = aligned((i, j), (6, 1))
+    first, second = broadcast_index((i, j), (6, 1))
 
     assert first is i and normal(second, {}).terms == ()
-    assert aligned((i, j), (8,)) == (j,) and aligned((i, j), ()) == ()
+    assert broadcast_index((i, j), (8,)) == (j,) and broadcast_index((i, j), ()) == ()
 
 
 def test_values_that_depend_on_the_position() -> None:
@@ -54,7 +54,7 @@ def test_values_that_depend_on_the_position() -> None:
     op.set_attr("FInferShape", lambda node, s: (s,))
     node = op(pk.var("x", (6, 8), "float32")).node
 
-    assert reads_of(node, (i, j), EXTENTS).pinned == {j}
+    assert accesses_of(node, (i, j), EXTENTS).pinned == {j}
 
 
 def test_operators_without_code() -> None:
@@ -62,4 +62,4 @@ def test_operators_without_code() -> None:
     op = pk.register_op("test_reads_none", num_inputs=1)
     op.set_attr("FInferShape", lambda node, s: (s,))
     with pytest.raises(CodeGenError, match="test_reads_none.* has no code: set FCodeGen or"):
-        element(op(pk.var("x", (6,), "float32")).node, (i,), [lambda *at: i])
+        element_expr(op(pk.var("x", (6,), "float32")).node, (i,), [lambda *at: i])

@@ -11,11 +11,11 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group
-from passkit.analysis.nest_partitions import cuts
+from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.tilemap import Split
 from passkit.diagnostics import Diagnostic
 from passkit.planner import multi_nest as planner
-from passkit.planner.multi_nest import first, plan_stitched, ways_to_stitch
+from passkit.planner.multi_nest import first, multi_nest_schedules, plan_multi_nest
 from passkit.schedule.schedule import Schedule
 from passkit.target import Target, cpu
 from tests.planner.test_multi_nest import softmax_of, together
@@ -105,44 +105,44 @@ def test_several_results_are_one_compiled_kernel(program: Program) -> None:
 def test_tiles_divide_the_shared_product(program: Program) -> None:
     """Each of many tiles computes its rows or columns of the product that all results use."""
     group = group_of(program(499, 61))
-    plan = plan_stitched(group, cpu())
-    assert isinstance(plan, Schedule) and plan.stitching is not None
-    regions = {group.graph.nodes[k]: r for k, r in plan.stitching.regions}
+    plan = plan_multi_nest(group, cpu())
+    assert isinstance(plan, Schedule) and plan.multi_nest is not None
+    regions = {group.graph.nodes[k]: r for k, r in plan.multi_nest.regions}
     (product,) = [n for n in regions if n.op is not None and n.op.name == "matmul"]
 
-    assert isinstance(plan.stitching.tiles, int) and plan.stitching.tiles >= 4
+    assert isinstance(plan.multi_nest.tiles, int) and plan.multi_nest.tiles >= 4
     owned, size = regions[product].size, int(np.prod(product.entries[0].shape))
-    assert isinstance(owned, int) and size <= owned * plan.stitching.tiles < 1.2 * size
+    assert isinstance(owned, int) and size <= owned * plan.multi_nest.tiles < 1.2 * size
 
 
 def test_a_result_that_is_read_in_two_orders_is_of_one_tile_or_refused() -> None:
     """Without the finer cut into parts, one tile computes all, or nothing fits into scratch."""
     group = group_of(two_softmaxes(101, 37))
-    finer, coarse = cuts(group.graph)
+    finer, coarse = nest_partitions(group.graph)
     assert len(finer) == len(coarse) + 1
     owned = [{n for p in pieces for n in p.owns} for pieces in (finer, coarse)]
     assert owned[0] == owned[1] and sum(len(p.owns) for p in finer) == len(owned[0])
 
     one = alone(group, coarse, cpu())
-    assert isinstance(one, Schedule) and one.stitching is not None and one.stitching.tiles == 1
+    assert isinstance(one, Schedule) and one.multi_nest is not None and one.multi_nest.tiles == 1
     assert isinstance(alone(group, coarse, evolve(cpu(), scratch=SMALL)), Diagnostic)
-    best = plan_stitched(group, cpu())
+    best = plan_multi_nest(group, cpu())
     assert isinstance(best, Schedule) and best.seconds < one.seconds / 1.5
 
 
 def alone(group: Group, pieces: Any, target: Target) -> Schedule | Diagnostic:
     """Return the best schedule with these parts, or why there is none."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planner, "cuts", lambda graph: [pieces])
-        return plan_stitched(group, target)
+        patch.setattr(planner, "nest_partitions", lambda graph: [pieces])
+        return plan_multi_nest(group, target)
 
 
 def test_parts_are_cut_where_that_is_worth_it() -> None:
     """Small tiles have fewer parts than large ones; templates of both can be specified."""
-    small, large = (plan_stitched(group_of(two_softmaxes(n, 13)), cpu()) for n in (5, 500))
-    assert isinstance(small, Schedule) and small.stitching is not None
-    assert isinstance(large, Schedule) and large.stitching is not None
-    assert (len(small.stitching.parts), len(large.stitching.parts)) == (2, 3)
+    small, large = (plan_multi_nest(group_of(two_softmaxes(n, 13)), cpu()) for n in (5, 500))
+    assert isinstance(small, Schedule) and small.multi_nest is not None
+    assert isinstance(large, Schedule) and large.multi_nest is not None
+    assert (len(small.multi_nest.parts), len(large.multi_nest.parts)) == (2, 3)
 
     for n in (5, 500):
         graph, names = together(two_softmaxes(n, 13))
@@ -160,7 +160,7 @@ def test_a_result_that_reads_a_value_in_two_orders_is_one_part() -> None:
     turned = o.concat(y[:, 4:], -y[:, :4], axis=1)
     group = group_of([y * 2.0 + turned, o.tanh(y)])
 
-    assert len(cuts(group.graph)) == 1
+    assert len(nest_partitions(group.graph)) == 1
 
 
 def test_users_of_a_transposed_result_are_in_later_parts() -> None:
@@ -170,7 +170,7 @@ def test_users_of_a_transposed_result_are_in_later_parts() -> None:
         turned = o.transpose(y)
         outputs = [o.tanh(y), turned, o.transpose(o.sin(turned))]
         graph, names = together(outputs)
-        finer = cuts(group_of(outputs).graph)[0]
+        finer = nest_partitions(group_of(outputs).graph)[0]
         assert all(p.nodes and p.owns for p in finer)
         exe = pk.compile(graph, target="blocks", keep_together=names)
         agree(graph, exe)
@@ -187,7 +187,7 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen() -> N
     for seed in (1, 5, 28, 81, 86, 170, 226):
         graph, names = random_stitch(seed)
         result = pk.ApplyPasses(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
-        groups += [g for g in result if not isinstance(plan_stitched(g, cpu()), Diagnostic)]
+        groups += [g for g in result if not isinstance(plan_multi_nest(g, cpu()), Diagnostic)]
     target = cpu()
     all_ways = evolve(target.tiling, ways=1 << 20, ways_of_a_count=1 << 20)
     target = evolve(target, tiling=all_ways)
@@ -198,7 +198,7 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen() -> N
             if isinstance(result, Schedule):
                 assert least <= result.seconds * (1 + 1e-9)
                 seconds.append(result.seconds)
-        best = plan_stitched(group, target)
+        best = plan_multi_nest(group, target)
         assert isinstance(best, Schedule) and best.seconds == min(seconds)
 
 
@@ -215,16 +215,18 @@ def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> Non
     y = scores(210, 96)
     group = group_of([o.tanh(y * k) for k in range(1, 9)] + [o.transpose(y), softmax_of(y)])
     ways.clear()
-    assert isinstance(plan_stitched(group, cpu()), Schedule)
+    assert isinstance(plan_multi_nest(group, cpu()), Schedule)
     assert 0 < len(ways) <= 40
     ways.clear()
-    assert 40 < len(list(ways_to_stitch(group, cpu(), first))) == len(ways) <= cpu().tiling.ways
+    assert (
+        40 < len(list(multi_nest_schedules(group, cpu(), first))) == len(ways) <= cpu().tiling.ways
+    )
 
 
 def test_the_schedule_names_the_split_of_the_largest_result() -> None:
     """The split of a schedule is that of the largest result, even if it follows from another."""
     y = o.tanh(scores(40, 24))
-    plan = plan_stitched(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
+    plan = plan_multi_nest(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
 
     assert isinstance(plan, Schedule) and isinstance(plan.split, Split)
-    assert plan.split.blocks((40, 24)) == (plan.stitching and plan.stitching.tiles)
+    assert plan.split.blocks((40, 24)) == (plan.multi_nest and plan.multi_nest.tiles)

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.analysis.domain import Role
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.program.planning import planned
 
 
-def layout(text: str) -> Layout:
+def info(text: str) -> DomainInfo:
     """The layout of a graph in text that is one group."""
-    found = lay_out(pk.parse(text))
-    assert isinstance(found, Layout), found
+    found = analyze_domain(pk.parse(text))
+    assert isinstance(found, DomainInfo), found
     return found
 
 
@@ -25,7 +25,7 @@ def axes(text: str) -> list[tuple[Any, bool]]:
     """Extents, and whether they are folded."""
     return [
         (a.extent if isinstance(a.extent, int) else str(a.extent), a.reduced)
-        for a in layout(text).space.axes
+        for a in info(text).domain.axes
     ]
 
 
@@ -54,16 +54,16 @@ def test_axes_are_as_few_as_reads_allow(text: str, wanted: list[tuple[Any, bool]
 
 def test_roles() -> None:
     """Values of all points, of rows, and those that are computed where they are read."""
-    found = layout(
+    found = info(
         "x: f32[6, 8]; e = exp(x); s = reduce_sum(e, axis=1, keepdims=true);"
         "r = log(s); return add(sub(e, r), neg(transpose(transpose(x))))"
     )
     roles = {n.op.name: role for n, role in found.roles.items() if n.op is not None}
 
-    assert roles["exp"] is roles["sub"] is Role.FULL
-    assert roles["reduce_sum"] is roles["log"] is Role.ROW
-    lazy = layout("x: f32[8]; y = neg(x); return sub(y, concat(y, axis=0))")
-    assert all(Role.FULL in r for r in lazy.roles.values())
+    assert roles["exp"] is roles["sub"] is ValueKind.FULL
+    assert roles["reduce_sum"] is roles["log"] is ValueKind.ROW
+    lazy = info("x: f32[8]; y = neg(x); return sub(y, concat(y, axis=0))")
+    assert all(ValueKind.FULL in r for r in lazy.roles.values())
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_roles() -> None:
 )
 def test_what_has_no_common_space(text: str, code: str, message: str) -> None:
     """A group that cannot be one kernel says at which node, and why."""
-    found = lay_out(pk.parse(text))
+    found = analyze_domain(pk.parse(text))
 
     assert isinstance(found, Diagnostic) and found.at
     assert not code or (found.code, message in str(found)) == (code, True)
@@ -107,6 +107,6 @@ def test_fused_groups_have_a_layout() -> None:
         "Fusion",
     )
     for group in graph.attrs["subgraph"].values():
-        found = lay_out(group.graph)
-        assert isinstance(found, Layout)
-        assert all(found.roles[n] is Role.ROW for n in group.ops if reduce_of(n) is not None)
+        found = analyze_domain(group.graph)
+        assert isinstance(found, DomainInfo)
+        assert all(found.roles[n] is ValueKind.ROW for n in group.ops if reduce_of(n) is not None)

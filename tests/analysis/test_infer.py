@@ -11,10 +11,10 @@ import pytest
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.analysis.infer import SplitPart, States, consistent
-from passkit.analysis.nest_partitions import cuts
-from passkit.analysis.nests import results_of
-from passkit.analysis.tilemap import WHOLE, Split, SplitKind, Whole, legal_splits
+from passkit.analysis.infer import NestResults, States, infer_tile_maps
+from passkit.analysis.nest_partitions import nest_partitions
+from passkit.analysis.nests import nest_outputs
+from passkit.analysis.tilemap import WHOLE, Split, SplitKind, Whole, candidate_tilings
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, is_leaf, known_shape
@@ -41,7 +41,7 @@ def operators(graph: Graph) -> list[Entry]:
     return [e for n in graph.nodes if not is_leaf(n) for e in n.entries]
 
 
-def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
+def parts_of(graph: Graph, held: Collection[Entry]) -> list[NestResults]:
     """A part for each held value and each output; others belong to all who read them."""
     alone = {*held, *graph.outputs}
     found = []
@@ -53,7 +53,7 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[SplitPart]:
                 if not is_leaf(e.node) and e not in alone and e.node not in inside:
                     inside.add(e.node)
                     todo += e.node.inputs
-            found.append(SplitPart([n for n in graph.nodes if n in inside], [result]))
+            found.append(NestResults([n for n in graph.nodes if n in inside], [result]))
     return found
 
 
@@ -61,7 +61,7 @@ def states_of(
     graph: Graph, roots: dict[Entry, Split], held: Collection[Entry]
 ) -> States | Diagnostic:
     """What follows from splits where these values are computed once."""
-    return consistent(graph, roots, parts_of(graph, held))
+    return infer_tile_maps(graph, roots, parts_of(graph, held))
 
 
 def blocks(states: States | Diagnostic) -> set[Any]:
@@ -152,11 +152,15 @@ def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
     turned, added = graph.outputs
     e, t, add = (n for n in graph.nodes if not is_leaf(n))
     roots = {turned: Split(0, 2), added: Split(0, 2)}
-    apart = [SplitPart([e], e.entries), SplitPart([t], t.entries), SplitPart([add], add.entries)]
-    joined = [SplitPart([e, t], [e.entries[0], turned]), SplitPart([add], add.entries)]
+    apart = [
+        NestResults([e], e.entries),
+        NestResults([t], t.entries),
+        NestResults([add], add.entries),
+    ]
+    joined = [NestResults([e, t], [e.entries[0], turned]), NestResults([add], add.entries)]
 
-    assert consistent(graph, roots, apart) == {**roots, e.entries[0]: WHOLE}
-    assert consistent(graph, roots, joined) == {**roots, e.entries[0]: Split(0, 2)}
+    assert infer_tile_maps(graph, roots, apart) == {**roots, e.entries[0]: WHOLE}
+    assert infer_tile_maps(graph, roots, joined) == {**roots, e.entries[0]: Split(0, 2)}
 
 
 def test_an_output_that_others_read_follows_from_them() -> None:
@@ -229,8 +233,8 @@ def test_long_chains() -> None:
     graph = Graph([y])
     nodes = [n for n in graph.nodes if not is_leaf(n)]
 
-    assert consistent(graph, {y: Split(0, 3)}, [SplitPart(nodes, [y])]) == {y: Split(0, 3)}
-    found = consistent(graph, {y: Split(0, 3)}, [SplitPart([n], n.entries) for n in nodes])
+    assert infer_tile_maps(graph, {y: Split(0, 3)}, [NestResults(nodes, [y])]) == {y: Split(0, 3)}
+    found = infer_tile_maps(graph, {y: Split(0, 3)}, [NestResults([n], n.entries) for n in nodes])
     assert isinstance(found, dict) and len(found) == 20_000
 
 
@@ -296,7 +300,7 @@ def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, 
     return copy(entry), sources
 
 
-def misread(graph: Graph, states: States, parts: list[SplitPart]) -> list[tuple[str, str]]:
+def misread(graph: Graph, states: States, parts: list[NestResults]) -> list[tuple[str, str]]:
     """Values of other parts of which some block, to have its part of another, reads too much."""
     rng, wrong = np.random.default_rng(3), []
     many = max([int(s.blocks(known_shape(e))) for e, s in states.items() if isinstance(s, Split)])
@@ -330,11 +334,11 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
         inner = [e for e in operators(one) if e is not root and rng.random() < 0.6]
         parts = parts_of(one, inner)
         if rng.random() < 0.5:
-            pieces = rng.choice(cuts(one))
-            pairs = zip(pieces, results_of(one, pieces), strict=True)
-            parts = [SplitPart(p.nodes, results) for p, results in pairs]
-        for choice in rng.sample(found := legal_splits(known_shape(root)), min(5, len(found))):
-            states = consistent(one, {root: choice}, parts)
+            pieces = rng.choice(nest_partitions(one))
+            pairs = zip(pieces, nest_outputs(one, pieces), strict=True)
+            parts = [NestResults(p.nodes, results) for p, results in pairs]
+        for choice in rng.sample(found := candidate_tilings(known_shape(root)), min(5, len(found))):
+            states = infer_tile_maps(one, {root: choice}, parts)
             if isinstance(states, dict):
                 agreed += 1
                 split += len(states) > 1 and choice.blocks(known_shape(root)) != 1

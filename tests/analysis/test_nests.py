@@ -9,7 +9,7 @@ import pytest
 import passkit as pk
 from passkit.analysis import nest_builder as growth
 from passkit.analysis import nests as cutting
-from passkit.analysis.nests import Piece, cut
+from passkit.analysis.nests import NestNodes, form_nests
 from passkit.graph.graph import Graph
 from passkit.program.planning import planned
 from tests.random_stitches import random_stitch
@@ -17,7 +17,7 @@ from tests.random_stitches import random_stitch
 SEEDS = range(24)
 
 
-def bodies(pieces: list[Piece]) -> list[tuple[list[str], bool, list[str]]]:
+def bodies(pieces: list[NestNodes]) -> list[tuple[list[str], bool, list[str]]]:
     """What parts consist of."""
     return [
         ([n.where for n in p.nodes], p.product, sorted(n.where for n in p.owns)) for p in pieces
@@ -35,7 +35,7 @@ def groups() -> list[Graph]:
     return found
 
 
-def at_once(graph: Graph) -> list[Piece]:
+def at_once(graph: Graph) -> list[NestNodes]:
     """The parts where each is laid out from the beginning whenever an operator joins."""
     return cutting._Cutting(graph, quick=False).run()
 
@@ -44,7 +44,7 @@ def test_parts_that_grow() -> None:
     """The same parts, most of which were never laid out from the beginning."""
     grown = 0
     for graph in groups():
-        found = cut(graph)
+        found = form_nests(graph)
         assert bodies(found) == bodies(at_once(graph))
         grown += sum(p.growth is not None for p in found)
 
@@ -53,13 +53,13 @@ def test_parts_that_grow() -> None:
 
 def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were anything let into a part, the parts would be others; so they are laid out in the end."""
-    monkeypatch.setattr(growth.Growth, "joined", lambda self, nodes, body: True)
+    monkeypatch.setattr(growth.NestBuilder, "joined", lambda self, nodes, body: True)
     quick = [cutting._Cutting(graph, quick=True).run() for graph in groups()]
     wrong = [k for k, graph in enumerate(groups()) if bodies(quick[k]) != bodies(at_once(graph))]
 
     assert wrong
     for k in wrong:
-        assert bodies(cut(groups()[k])) == bodies(at_once(groups()[k]))
+        assert bodies(form_nests(groups()[k])) == bodies(at_once(groups()[k]))
 
 
 def test_small_folds_need_all_of_a_part() -> None:
@@ -67,6 +67,6 @@ def test_small_folds_need_all_of_a_part() -> None:
     x = pk.var("x", (40, 3))
     s = pk.ops.reduce_sum(x, axis=1)
     graph = pk.Graph([pk.ops.tanh(pk.ops.concat(s, s, axis=0)) @ pk.var("w", (80, 5))])
-    (product,) = [p for p in cut(graph) if p.product]
+    (product,) = [p for p in form_nests(graph) if p.product]
 
-    assert bodies(cut(graph)) == bodies(at_once(graph)) and len(product.nodes) == 1
+    assert bodies(form_nests(graph)) == bodies(at_once(graph)) and len(product.nodes) == 1

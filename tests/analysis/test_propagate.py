@@ -15,7 +15,7 @@ from attrs import astuple
 import passkit as pk
 import passkit.ops as ops
 from passkit.analysis import propagate
-from passkit.analysis.propagate import operand_states
+from passkit.analysis.propagate import operand_tile_maps
 from passkit.analysis.tilemap import WHOLE, Reject, Split, SplitKind, Whole, single_block
 from passkit.diagnostics import Diagnostic
 from passkit.graph.describe import example
@@ -123,7 +123,7 @@ def test_what_the_table_accepts_is_accepted(name: str) -> None:
         if wanted is None:
             continue
         accepts += 1
-        for x, state in zip(output.node.inputs, operand_states(output, split), strict=True):
+        for x, state in zip(output.node.inputs, operand_tile_maps(output, split), strict=True):
             source = known_shape(x)
             if wanted == paper_rules.FULL:
                 assert state == (WHOLE if split.blocks(shape) != 1 else single_block(source))
@@ -164,14 +164,14 @@ def test_a_rule_wins_and_must_fit() -> None:
         match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
         r"a Split, WHOLE or a Reject for each operand, got \[Split",
     ):
-        operand_states(y, Split(0, 1))
-    assert operand_states(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
-    assert operand_states(y, Split(0, 3)) == (
+        operand_tile_maps(y, Split(0, 1))
+    assert operand_tile_maps(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
+    assert operand_tile_maps(y, Split(0, 3)) == (
         Diagnostic("tile.refused", {"op": "ruled_by_hand", "reason": "no"}),
         Split(0, 1),
     )
-    assert operand_states(y, Whole(1, 4)) == (WHOLE, WHOLE)
-    assert operand_states(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
+    assert operand_tile_maps(y, Whole(1, 4)) == (WHOLE, WHOLE)
+    assert operand_tile_maps(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
 
 
 def test_what_is_not_read_needs_nothing() -> None:
@@ -179,9 +179,9 @@ def test_what_is_not_read_needs_nothing() -> None:
     x, like, empty = pk.var("x", (4, 5)), pk.var("y", (7,)), pk.var("z", (4, 0))
 
     for split in (Split(0, 2), Split(1, 2, COLUMN)):
-        assert operand_states(ops.sized_by(x, like), split) == (split, None)
-    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 2)) == (Split(0, 2), None)
-    assert operand_states(ops.concat(x, empty, axis=1), Split(0, 4)) == (Split(0, 4), None)
+        assert operand_tile_maps(ops.sized_by(x, like), split) == (split, None)
+    assert operand_tile_maps(ops.concat(x, empty, axis=1), Split(0, 2)) == (Split(0, 2), None)
+    assert operand_tile_maps(ops.concat(x, empty, axis=1), Split(0, 4)) == (Split(0, 4), None)
 
 
 def test_needs_of_a_slab() -> None:
@@ -189,13 +189,13 @@ def test_needs_of_a_slab() -> None:
     x, y = pk.var("x", (3, 4, 5)), pk.var("y", (3, 5, 2))
     slab = Whole(1, 6)
 
-    assert operand_states(ops.exp(x), slab) == (slab,)
-    assert operand_states(x @ y, slab) == (slab, slab)
-    assert operand_states(ops.reduce_sum(x, axis=2), Whole(2, 2)) == (Whole(2, 2),)
-    assert operand_states(ops.reduce_sum(x, axis=1), Whole(2, 2)) == (Whole(1, 10),)
-    assert operand_states(ops.transpose(x), slab) == (WHOLE,)
-    assert operand_states(ops.reshape(x, shape=(12, 5)), Whole(1, 2)) == (Whole(2, 2),)
-    assert operand_states(ops.reshape(x, shape=(12, 5)), WHOLE) == (WHOLE,)
+    assert operand_tile_maps(ops.exp(x), slab) == (slab,)
+    assert operand_tile_maps(x @ y, slab) == (slab, slab)
+    assert operand_tile_maps(ops.reduce_sum(x, axis=2), Whole(2, 2)) == (Whole(2, 2),)
+    assert operand_tile_maps(ops.reduce_sum(x, axis=1), Whole(2, 2)) == (Whole(1, 10),)
+    assert operand_tile_maps(ops.transpose(x), slab) == (WHOLE,)
+    assert operand_tile_maps(ops.reshape(x, shape=(12, 5)), Whole(1, 2)) == (Whole(2, 2),)
+    assert operand_tile_maps(ops.reshape(x, shape=(12, 5)), WHOLE) == (WHOLE,)
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
@@ -206,7 +206,7 @@ def test_slabs_are_enough(name: str) -> None:
     for o, output in enumerate(outputs):
         shape = tuple(map(int, known_shape(output)))
         for slab in (Whole(p, per) for p in range(len(shape) + 1) for per in (1, 3)):
-            states = dict(zip(output.node.inputs, operand_states(output, slab), strict=True))
+            states = dict(zip(output.node.inputs, operand_tile_maps(output, slab), strict=True))
             for x in inputs:
                 if x in states and not isinstance(states[x], Diagnostic):
                     own = allowed(slab, shape, 30)
@@ -218,7 +218,7 @@ def test_state_is_never_split() -> None:
     """What reads or writes it has an order."""
     y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
 
-    assert operand_states(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
+    assert operand_tile_maps(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -316,7 +316,9 @@ def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
     sources = [pk.var(f"x{k}", s) for k, s in enumerate(shapes)]
     output = build(*sources)
     splits = [s for s in every_split(known_shape(output)) if s.blocks(known_shape(output)) != 1]
-    states = [dict(zip(output.node.inputs, operand_states(output, s), strict=True)) for s in splits]
+    states = [
+        dict(zip(output.node.inputs, operand_tile_maps(output, s), strict=True)) for s in splits
+    ]
     for n in (1, 2, 5, 8):
         given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
         inputs, (known,) = given.built()

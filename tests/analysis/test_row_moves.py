@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from tests.planned import plan
 
 
@@ -88,7 +88,7 @@ def graph_of(name: str, dtype: str = "f32", length: int = 40) -> pk.Graph:
 def compiled(graph: pk.Graph, **options: Any) -> pk.Executable:
     """Return a graph of one kernel, or of several where that cannot be."""
     names = [n.name for n in graph.nodes if n.op is not None and n.name]
-    together = [names] if isinstance(lay_out(plan(graph, "Expand")), Layout) else []
+    together = [names] if isinstance(analyze_domain(plan(graph, "Expand")), DomainInfo) else []
     return pk.compile(graph, keep_together=together, **options)
 
 
@@ -128,8 +128,8 @@ def test_other_moves_are_apart(name: str) -> None:
     """No order has all rows once, or each row whole: no domain has what comes before the move."""
     graph = plan(graph_of(name), "Expand")
 
-    layout = lay_out(graph)
-    assert not isinstance(layout, Layout) or not layout.orders
+    layout = analyze_domain(graph)
+    assert not isinstance(layout, DomainInfo) or not layout.orders
 
 
 @pytest.mark.parametrize("name", ["shifted windows", "windows of rows", "weights"])
@@ -154,11 +154,11 @@ def test_moves_that_undo_each_other_are_nothing() -> None:
 
 def test_rows_are_as_many_as_are_needed() -> None:
     """Where only some rows are moved, no other is reduced."""
-    layout = lay_out(plan(graph_of("some rows"), "Expand"))
+    layout = analyze_domain(plan(graph_of("some rows"), "Expand"))
 
-    assert isinstance(layout, Layout)
-    assert layout.space.rows == 9
-    assert layout.space.size == 9 * 40
+    assert isinstance(layout, DomainInfo)
+    assert layout.domain.rows == 9
+    assert layout.domain.size == 9 * 40
 
 
 def test_a_moved_row_stays_in_registers() -> None:

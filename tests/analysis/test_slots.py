@@ -10,7 +10,15 @@ import pytest
 from attrs import evolve, frozen
 
 from passkit.analysis import slots as sharing
-from passkit.analysis.slots import Mode, Need, Sharing, TileArray, arranged, first_to_drop, share
+from passkit.analysis.slots import (
+    Mode,
+    Need,
+    SlotAssignment,
+    TileArray,
+    assign_offsets,
+    fit,
+    next_to_recompute,
+)
 from passkit.diagnostics import Diagnostic
 from passkit.values.size import Size
 
@@ -31,7 +39,7 @@ def softmax_dot() -> list[TileArray]:
 @pytest.mark.parametrize("mode", SHARING)
 def test_half_of_the_bytes(mode: Mode) -> None:
     """306 of 612 elements: the second fold lies over the first, the quotient over the exp."""
-    found = arranged(softmax_dot(), 16, mode)
+    found = assign_offsets(softmax_dot(), 16, mode)
 
     assert [(s.arrays, s.nbytes) for s in found.slots] == [((MAX, SUM), 68), ((EXP, DIVIDE), 1156)]
     assert (found.requested, found.allocated) == (4 * 612, 4 * 306)
@@ -50,10 +58,10 @@ def test_the_smaller_of_both_is_taken() -> None:
     """A result that others read holds its bytes by dominance for ever, by liveness until read."""
     arrays = chain([64, 64, 64])
     arrays[0] = evolve(arrays[0], root=True)
-    sizes = {m: arranged(arrays, 16, m).nbytes for m in Mode}
+    sizes = {m: assign_offsets(arrays, 16, m).nbytes for m in Mode}
 
     assert sizes == {Mode.NONE: 192, Mode.DOMINANCE: 192, Mode.LIVENESS: 128, Mode.SMALLER: 128}
-    assert arranged(arrays, 16).mode is Mode.LIVENESS
+    assert assign_offsets(arrays, 16).mode is Mode.LIVENESS
 
 
 @pytest.mark.parametrize("mode", SHARING)
@@ -62,14 +70,14 @@ def test_only_what_is_read_in_its_own_place_is_overwritten(mode: Mode) -> None:
     arrays = chain([64, 64])
     over = [arrays[0], evolve(arrays[1], over=frozenset([0]))]
 
-    assert len(arranged(arrays, 16, mode).slots) == 2
-    assert len(arranged(over, 16, mode).slots) == 1
+    assert len(assign_offsets(arrays, 16, mode).slots) == 2
+    assert len(assign_offsets(over, 16, mode).slots) == 1
 
 
 def test_rooms_are_apart() -> None:
     """What a row has never shares with what a tile has; both are counted."""
     arrays = [evolve(a, room=k % 2) for k, a in enumerate(chain([64, 32, 64, 32]))]
-    found = arranged(arrays, 16)
+    found = assign_offsets(arrays, 16)
 
     assert [(s.room, s.offset, s.arrays) for s in found.slots] == [(0, 0, (0, 2)), (1, 0, (1, 3))]
     assert (found.nbytes, found.allocated, found.requested) == (96, 96, 192)
@@ -77,14 +85,14 @@ def test_rooms_are_apart() -> None:
 
 def test_slots_grow_before_new_ones_are_opened() -> None:
     """By liveness a slot that is free and too small grows."""
-    found = arranged(chain([16, 64, 48]), 16, Mode.LIVENESS)
+    found = assign_offsets(chain([16, 64, 48]), 16, Mode.LIVENESS)
 
     assert [(s.nbytes, s.arrays) for s in found.slots] == [(48, (0, 2)), (64, (1,))]
 
 
 def test_bytes_left_over_by_alignment_are_used() -> None:
     """A slot of 20 bytes ends at 32, so 28 fit; a slot is as large as what it must hold."""
-    found = arranged(chain([20, 16, 28]), 16, Mode.DOMINANCE)
+    found = assign_offsets(chain([20, 16, 28]), 16, Mode.DOMINANCE)
 
     assert [(s.nbytes, s.arrays) for s in found.slots] == [(28, (0, 2)), (16, (1,))]
     assert found.offsets() == {0: 0, 1: 32, 2: 0}
@@ -93,14 +101,14 @@ def test_bytes_left_over_by_alignment_are_used() -> None:
 def test_sizes_that_only_a_call_knows() -> None:
     """What is certain is used: n elements hold n others, m do not; a limit may be undecided."""
     n, m = Size.symbol("n"), Size.symbol("m")
-    found = arranged(chain([n * 4, m * 16, n * 4, m * 32]), 16, Mode.DOMINANCE)
+    found = assign_offsets(chain([n * 4, m * 16, n * 4, m * 32]), 16, Mode.DOMINANCE)
 
     assert [s.arrays for s in found.slots] == [(0, 2), (1,), (3,)]
     rows = (n * 4 + 15) // 16 * 16
     assert (found.nbytes, found.allocated) == (rows + m * 48, n * 4 + m * 48)
-    wide = share(lambda dropped: chain([m * 48]), 48, 16)
-    assert isinstance(wide, Sharing) and wide.nbytes == m * 48
-    refused = share(lambda dropped: chain([m * 48]), 47, 16)
+    wide = fit(lambda dropped: chain([m * 48]), 48, 16)
+    assert isinstance(wide, SlotAssignment) and wide.nbytes == m * 48
+    refused = fit(lambda dropped: chain([m * 48]), 47, 16)
     assert isinstance(refused, Diagnostic) and refused.data == {"need": m * 48, "limit": 47}
 
 
@@ -127,7 +135,7 @@ def test_the_order_of_giving_up() -> None:
     arrays = one_of_each()
     limit = 592
     order: list[int] = []
-    while isinstance(found := share(lambda d: without(arrays, d), limit, 16), Sharing):
+    while isinstance(found := fit(lambda d: without(arrays, d), limit, 16), SlotAssignment):
         assert found.dropped[: len(order)] == tuple(order)
         assert isinstance(found.nbytes, int) and found.nbytes <= limit
         order = list(found.dropped)
@@ -145,10 +153,10 @@ def test_what_cannot_be_given_up_is_passed_over() -> None:
     def planned(dropped: tuple[int, ...]) -> list[TileArray] | Diagnostic:
         return Diagnostic("tile.window_rows") if 5 in dropped else without(arrays, dropped)
 
-    found = share(planned, 592 - 16, 16)
-    assert isinstance(found, Sharing) and found.dropped == (6,)
-    assert first_to_drop(arrays, {5, 6, 4, 3}) == 7
-    refused = share(lambda dropped: Diagnostic("tile.window_rows"), 16, 16)
+    found = fit(planned, 592 - 16, 16)
+    assert isinstance(found, SlotAssignment) and found.dropped == (6,)
+    assert next_to_recompute(arrays, {5, 6, 4, 3}) == 7
+    refused = fit(lambda dropped: Diagnostic("tile.window_rows"), 16, 16)
     assert isinstance(refused, Diagnostic) and refused.code == "tile.window_rows"
 
 
@@ -157,8 +165,8 @@ def test_sharing_comes_before_giving_up() -> None:
     for limit, mode, dropped in (
         (1248, Mode.SMALLER, ()), (1247, Mode.SMALLER, (EXP, DIVIDE)), (1600, Mode.NONE, (EXP,)),
     ):  # fmt: skip
-        found = share(lambda d: _renumbered(without(softmax_dot(), d)), limit, 16, mode)
-        assert isinstance(found, Sharing) and found.dropped == dropped
+        found = fit(lambda d: _renumbered(without(softmax_dot(), d)), limit, 16, mode)
+        assert isinstance(found, SlotAssignment) and found.dropped == dropped
 
 
 def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
@@ -176,7 +184,7 @@ def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
 
 def test_long_chains() -> None:
     """Two thousand arrays lie in two slots, without recursion."""
-    found = arranged(chain([4] * 2000), 16)
+    found = assign_offsets(chain([4] * 2000), 16)
 
     assert found.allocated == 8
 
@@ -263,7 +271,7 @@ def total_hazards(count: int, mode: Mode) -> tuple[int, float]:
     bad, allocated, requested = 0, 0, 0
     for _ in range(count):
         pattern = random_pattern(rng)
-        found = arranged(pattern.arrays, 16, mode)
+        found = assign_offsets(pattern.arrays, 16, mode)
         assert isinstance(found.allocated, int) and isinstance(found.requested, int)
         bad += hazards(pattern, found.offsets())
         allocated, requested = allocated + found.allocated, requested + found.requested

@@ -14,9 +14,9 @@ from passkit.analysis.tilemap import (
     SplitKind,
     SplitState,
     Whole,
+    candidate_tilings,
     covering,
     join,
-    legal_splits,
     single_block,
 )
 from passkit.ast import Var, dt
@@ -199,13 +199,13 @@ def test_legal_splits_of_what_may_be_empty() -> None:
     """An extent that is not known to be any, as a number of chunks, has no splits."""
     chunks = (Size.symbol("n") + 884) // 885
 
-    assert legal_splits((chunks, 4)) == () and legal_splits((Size.symbol("n"), 4))
+    assert candidate_tilings((chunks, 4)) == () and candidate_tilings((Size.symbol("n"), 4))
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (64, 8, 17, 128), (4096, 1024), (30_030, 1000)])
 def test_legal_splits_are_few_and_all_different(shape: tuple[int, ...]) -> None:
     """Canonical, no partition twice, at most 64, most blocks first, one block among them."""
-    found = legal_splits(shape)
+    found = candidate_tilings(shape)
     blocks = [s.blocks(shape) for s in found]
 
     assert len({s.digits(shape) for s in found}) == len(found) <= 64
@@ -217,21 +217,21 @@ def test_legal_splits_are_few_and_all_different(shape: tuple[int, ...]) -> None:
 def test_many_legal_splits_are_spread_out() -> None:
     """Of hundreds, half are Columns, and no wide gap is left between their numbers of blocks."""
     shape = (30_030, 1000)
-    every = legal_splits(shape, most=10_000)
-    found = legal_splits(shape)
+    every = candidate_tilings(shape, most=10_000)
+    found = candidate_tilings(shape)
     rows = [s.blocks(shape) for s in found if s.kind is ROW]
     gaps = [a / b for a, b in pairwise(rows) if b > 16]
 
     assert len(every) > 120 and len(found) == 64 and len(rows) in range(30, 35)
     assert max(gaps) < 3
-    assert legal_splits(shape, most=3)[-1] == single_block(shape)
+    assert candidate_tilings(shape, most=3)[-1] == single_block(shape)
 
 
 def test_legal_splits_of_awkward_shapes() -> None:
     """Nothing of nothing; a prime splits; unknown extents are cut by powers of two."""
-    assert legal_splits((0, 3)) == ()
-    assert legal_splits(()) == (Split(0, 1),)
-    assert [s.chunk for s in legal_splits((4099,)) if s.kind is ROW][:3] == [1, 2, 4]
-    symbolic = legal_splits((N, 512))
+    assert candidate_tilings((0, 3)) == ()
+    assert candidate_tilings(()) == (Split(0, 1),)
+    assert [s.chunk for s in candidate_tilings((4099,)) if s.kind is ROW][:3] == [1, 2, 4]
+    symbolic = candidate_tilings((N, 512))
     assert Split(0, 64) in symbolic and Split(0, N) in symbolic and len(symbolic) <= 64
     assert {s.blocks((N, 512)) for s in symbolic} >= {N, 1, (N + 63) // 64}

@@ -9,9 +9,15 @@ import pytest
 
 import passkit as pk
 from passkit.analysis import tiling_search as split_search
-from passkit.analysis.infer import SplitPart, States, consistent
+from passkit.analysis.infer import NestResults, States, infer_tile_maps
 from passkit.analysis.tilemap import Split, SplitKind
-from passkit.analysis.tiling_search import COMBINATIONS, Search, by_blocks, completed, roots_of
+from passkit.analysis.tiling_search import (
+    COMBINATIONS,
+    TilingSearch,
+    by_blocks,
+    completed,
+    roots_of,
+)
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
@@ -33,25 +39,25 @@ def uneven(states: States, blocks: Extent) -> float:
     return sum(1.0 + sum(map(ord, f"{e.node.op} {s}")) % 37 / 37 for e, s in states.items())
 
 
-def held_in(graph: Graph) -> list[SplitPart]:
+def held_in(graph: Graph) -> list[NestResults]:
     """A part for each value that has a name in the text, and for each output."""
     return parts_of(graph, [n.entries[0] for n in graph.nodes if n.name and n.op is not None])
 
 
-def search(text: str, least: Any = uneven) -> Search:
+def search(text: str, least: Any = uneven) -> TilingSearch:
     """The search of a graph in text."""
     graph = pk.parse(text)
     parts = held_in(graph)
-    return Search(graph, roots_of(graph, parts), parts, least)
+    return TilingSearch(graph, roots_of(graph, parts), parts, least)
 
 
-def exhaustive(graph: Graph, parts: list[SplitPart]) -> list[tuple[float, dict[Entry, Split]]]:
+def exhaustive(graph: Graph, parts: list[NestResults]) -> list[tuple[float, dict[Entry, Split]]]:
     """All splits of the roots that are consistent, of whatever numbers of blocks."""
     roots, found = roots_of(graph, parts), []
     choices = [[s for n in by_blocks(known_shape(e)).values() for s in n] for e in roots]
     for splits in product(*choices):
         given = dict(zip(roots, splits, strict=True))
-        states = consistent(graph, given, parts)
+        states = infer_tile_maps(graph, given, parts)
         if not isinstance(states, Diagnostic):
             found.append((uneven(states, 1), given))
     return found
@@ -150,13 +156,13 @@ def test_few_combinations_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     x = pk.var("x", (64, 4, 32))
     graph = Graph([pk.ops.exp(x * k) for k in range(12)])
     parts = parts_of(graph, [])
-    found = Search(graph, roots_of(graph, parts), parts, uneven)
+    found = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
     first = next(iter(found))
 
     assert len(first.splits) == 12 and found.asked < 12 * 12 * 4
     assert list(found) and found.asked <= 2 * COMBINATIONS
     monkeypatch.setattr(split_search, "COMBINATIONS", 0)
-    least = Search(graph, roots_of(graph, parts), parts, uneven)
+    least = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
     assert len(list(least)) == 1
 
 
@@ -167,7 +173,7 @@ def test_what_nobody_reads_an_element_of_is_split_all_the_same() -> None:
     sized, e = graph.outputs
 
     assert roots_of(graph, parts) == (sized,)
-    assert consistent(graph, {sized: Split(0, 4)}, parts) == {sized: Split(0, 4)}
+    assert infer_tile_maps(graph, {sized: Split(0, 4)}, parts) == {sized: Split(0, 4)}
     one = completed(graph, {sized: Split(0, 12)}, 1, parts)
     assert one == {sized: Split(0, 12), e: Split(0, 7)}
     four = completed(graph, {sized: Split(0, 3)}, 4, parts)

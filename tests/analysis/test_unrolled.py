@@ -10,7 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit import ops
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.unrolled import MOST, SMALL, small_taps, unrolled_graphs
 from passkit.ast import Chunks, Reduce, const, left, maximum, right
 from passkit.graph.graph import Graph
@@ -55,8 +55,8 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
 def spelled(graph: Graph) -> bool:
     """Whether every kernel of a graph that reads an input folds where it stands."""
     plan = pk.ApplyPasses(graph, DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion") + 1])
-    layouts = [lay_out(g.graph) for g in plan.attrs["subgraph"].values() if g.graph.inputs]
-    return bool(layouts) and all(isinstance(x, Layout) and not x.space.reduced for x in layouts)
+    layouts = [analyze_domain(g.graph) for g in plan.attrs["subgraph"].values() if g.graph.inputs]
+    return bool(layouts) and all(isinstance(x, DomainInfo) and not x.domain.reduced for x in layouts)
 
 
 def test_pools_equal_the_interpreter() -> None:

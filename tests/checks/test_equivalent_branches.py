@@ -7,7 +7,7 @@ import pytest
 import passkit as pk
 from passkit.ast.stage import KernelAST, Place
 from passkit.checks import equivalent_branches as alike
-from passkit.checks.equivalent_branches import kinds_of_spans, two_of_each
+from passkit.checks.equivalent_branches import equivalent_branches, two_of_each_kind
 from passkit.checks.hazards import hazards
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.transforms import insert_barriers as barriers
@@ -36,15 +36,15 @@ def test_kinds() -> None:
     (phase,) = ast.phases
     scratch = {b.name: b for b in ast.scratch if b.place is Place.SHARED}
     facts = [(k, "", len(p.stages)) for k, p in enumerate(phase.parts)]
-    kinds = kinds_of_spans(phase.parts, scratch, facts)
+    kinds = equivalent_branches(phase.parts, scratch, facts)
     first = kinds[0]
     assert len(first) > 3 and len(kinds) < len(phase.parts) / 3
-    assert two_of_each([first]) == {*first[0], *first[1]}
+    assert two_of_each_kind([first]) == {*first[0], *first[1]}
 
     odd = [*facts, (first[2][0], next(iter(scratch)), "writes")]
-    assert kinds_of_spans(phase.parts, scratch, odd)[0] == first[:2] + first[3:]
+    assert equivalent_branches(phase.parts, scratch, odd)[0] == first[:2] + first[3:]
     shared = [(k, "y0", "writes") for k in (0, len(phase.parts) - 1)]
-    assert kinds_of_spans(phase.parts, scratch, shared) == [[range(len(phase.parts))]]
+    assert equivalent_branches(phase.parts, scratch, shared) == [[range(len(phase.parts))]]
 
 
 def test_each_wait_of_each_span_is_missed() -> None:
@@ -63,9 +63,9 @@ def test_waits_are_those_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     bare = ast
     for place in places(ast):
         bare = waiting(bare, place, False)
-    few = barriers.with_waits(bare)
-    monkeypatch.setattr(barriers, "two_of_each", lambda kinds: _all(kinds))
-    assert barriers.with_waits(bare) == few == ast
+    few = barriers.insert_barriers(bare)
+    monkeypatch.setattr(barriers, "two_of_each_kind", lambda kinds: _all(kinds))
+    assert barriers.insert_barriers(bare) == few == ast
 
 
 def _all(kinds: list[alike.Spans]) -> frozenset[int]:

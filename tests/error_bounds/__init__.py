@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from passkit.analysis.accesses import Reader, element
+from passkit.analysis.accesses import Reader, element_expr
 from passkit.ast import Const, Expr, Load, Select, Var, size_of
 from passkit.graph.graph import Graph
 from passkit.graph.narrow import expand_node
@@ -112,7 +112,7 @@ def _elements(node: Node, inputs: Sequence[Value]) -> list[Value]:
     """Bound an operator by the expression of its elements; data movement keeps errors."""
     shape = array_shape(known_shape(node.entries[0]))
     index = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
-    elements = element(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
+    elements = element_expr(node, index, [_reader(k, e) for k, e in enumerate(node.inputs)])
     many = elements if isinstance(elements, tuple) else (elements,)
     if 0 in shape or (all(v.error is None for v in inputs) and all(map(_only_moves, many))):
         return [Value(None) for _ in many]

@@ -171,7 +171,7 @@ def test_concatenations_join_the_kernel_of_their_operand() -> None:
         if {"tanh", "concat"} <= {n.op.name for n in g.ops}
     )
     plan = plan_group(joined, cpu())
-    assert plan.stitching is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
+    assert plan.multi_nest is not None and modelled(joined, cpu()) < 0.3 * plan.seconds
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph)(feeds), rtol=1e-4)
 

@@ -7,7 +7,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group
-from passkit.library.candidates import variants
+from passkit.library.candidates import candidates_of
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
 from passkit.schedule.cost import model_seconds
@@ -40,7 +40,7 @@ def group_of(text: str) -> Group:
 def test_a_few_ways_all_different(text: str, compositions: set[Composition]) -> None:
     """The default first, then by the model's seconds; kernels of each way that there is."""
     group = group_of(text)
-    first, *others = variants(group, CPU)
+    first, *others = candidates_of(group, CPU)
 
     assert first.schedule == plan_group(group, CPU)
     assert 2 <= len(others) + 1 <= cpu().tiling.variants
@@ -54,7 +54,7 @@ def test_single_lanes_have_their_own_ways() -> None:
     single = evolve(CPU, lanes=1)
 
     for text in ("x: f32[640, 480]; return transpose(x)", SOFTMAX.format("999, 70", 1)):
-        found = {v.schedule.composition for v in variants(group_of(text), single)}
+        found = {v.schedule.composition for v in candidates_of(group_of(text), single)}
         assert found <= {Composition.THREAD, Composition.ROW}
 
 
@@ -74,7 +74,7 @@ def test_what_the_model_counts() -> None:
 
 def test_unknown_sizes_have_no_seconds() -> None:
     """Where the model knows nothing, the order is that of the enumeration."""
-    found = variants(group_of("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)"), CPU)
+    found = candidates_of(group_of("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)"), CPU)
 
     assert {v.seconds for v in found} == {0.0} and len(found) > 1
 
@@ -91,4 +91,4 @@ def test_the_model_of_parts_is_their_sum() -> None:
     parts = group.alone()
     each = [model_seconds(g, s, CPU) for g, s in zip(parts, plan.parts, strict=True)]
     assert model_seconds(group, plan, CPU) == pytest.approx(sum(each))
-    assert len(variants(group, CPU)) > 1
+    assert len(candidates_of(group, CPU)) > 1

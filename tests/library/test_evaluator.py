@@ -13,7 +13,7 @@ import passkit as pk
 from passkit.analysis.group import Group
 from passkit.errors import SettingError
 from passkit.library import store
-from passkit.library.candidates import variants
+from passkit.library.candidates import candidates_of
 from passkit.library.evaluator import Evaluator, Record, Score, kernel_eval_update, merged, ranked
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
@@ -32,7 +32,7 @@ def group_of(text: str) -> Group:
 
 
 GROUP = group_of(SOFTMAX)
-TEXTS = [str(v.template) for v in variants(GROUP, CPU)]
+TEXTS = [str(v.template) for v in candidates_of(GROUP, CPU)]
 
 
 def measured(template: str, *samples: float, **more: Any) -> Record:
@@ -186,7 +186,7 @@ def test_what_can_evaluate() -> None:
         """Takes the last template."""
 
         def choose(self, group: Group, target: Target) -> Any:
-            return plan_group(group, target, variants(group, target)[-1].template)
+            return plan_group(group, target, candidates_of(group, target)[-1].template)
 
     graph = pk.parse(SOFTMAX)
     last = pk.templates(graph, evaluator=Mine())[0]

@@ -410,7 +410,7 @@ def test_implied_transformations_run_for_a_dependent_pass() -> None:
         return graph
 
     @pk.register_pass("TestKeepsPrimitives", changes_graph=True, preserves="expanded")
-    def keeps(graph: pk.Graph) -> pk.Graph:
+    def staged(graph: pk.Graph) -> pk.Graph:
         return pk.Graph([pk.ops.neg(e) for e in graph.outputs], graph.updates)
 
     x, s = pk.var("x", (4, 8)), pk.state("s", np.zeros((4, 8), np.float32))
@@ -418,7 +418,7 @@ def test_implied_transformations_run_for_a_dependent_pass() -> None:
     out = pk.ApplyPasses(graph, reads)
 
     assert visited == ["add", "reduce_max", "sub", "exp", "reduce_sum", "div"] and out.updates
-    again = pk.ApplyPasses(out, keeps)
+    again = pk.ApplyPasses(out, staged)
     assert "expanded" in again.attrs and "functional" not in again.attrs
 
 

@@ -190,7 +190,7 @@ def test_windows_that_do_not_divide_the_rows_are_right(rng: np.random.Generator)
     graph, names = together(attention(211))
     exe = pk.compile(graph, keep_together=names, target=evolve(cpu(), scratch=32768))
     (plan,) = exe.graph.attrs["schedule"].values()
-    windows = [r for _, r in plan.stitching.regions if r.window is not None]
+    windows = [r for _, r in plan.multi_nest.regions if r.window is not None]
 
     assert exe.kernels[0].grid > 3 and any(211 % r.chunk for r in windows)
     agree(graph, exe, feeds_of(graph, rng))
@@ -221,7 +221,7 @@ def test_parts_pass_values_through_scratch() -> None:
     assert plan.composition is Composition.STITCHED
     assert [isinstance(p.stages[0], Dot) for p in phase.parts] == [True, False, True]
     assert [b.name for b in kernel.ast.params] == ["x0", "x1", "x2", "x3", "y0"]
-    scores = plan.stitching.regions[0][1]
+    scores = plan.multi_nest.regions[0][1]
     assert kernel.shared_nbytes == scores.size * 4 + 128
     places = {(b.extent, b.offset) for b in kernel.ast.scratch}
     assert sorted(extent for extent, _ in places) == [scores.chunk, scores.size]
@@ -234,7 +234,7 @@ def test_transposed_operands_are_no_parts() -> None:
     planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
     (plan,) = planned.attrs["schedule"].values()
 
-    assert [p.schedule is None for p in plan.stitching.parts] == [True, False]
+    assert [p.schedule is None for p in plan.multi_nest.parts] == [True, False]
 
 
 def test_a_group_that_needs_several_phases_has_the_reason() -> None:
@@ -250,7 +250,7 @@ def test_a_group_that_needs_several_phases_has_the_reason() -> None:
 
     assert isinstance(why, Diagnostic)
     assert "a product is cut into rows, or into columns, not into both" in str(why)
-    assert isinstance(plan, Schedule) and len(plan.makes) > 1
+    assert isinstance(plan, Schedule) and len(plan.phase_outputs) > 1
 
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
@@ -295,7 +295,7 @@ def test_tiles_have_a_head_where_several_exceed_scratch() -> None:
     planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
     (plan,) = planned.attrs["schedule"].values()
 
-    assert plan.stitching.tiles % 8 == 0
+    assert plan.multi_nest.tiles % 8 == 0
 
 
 def test_operators_with_a_dependency_between_them_stay_apart() -> None:

@@ -13,7 +13,7 @@ from passkit.analysis.components import (
     RESULTS,
     aim_of,
     bundles,
-    parts_of,
+    independent_components,
     points_of_tile,
 )
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
@@ -77,7 +77,7 @@ def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
 
     assert [p.outputs for p in parts] == outputs
     graph = group_of(text).graph
-    for part in parts_of(graph):
+    for part in independent_components(graph):
         assert [graph.inputs[k] for k in part.inputs] == list(part.graph.inputs)
         assert [graph.outputs[k] for k in part.outputs] == list(part.graph.outputs)
 
@@ -235,11 +235,11 @@ def test_sums_of_nothing() -> None:
     group = group_of("x: f32[0, 9]; y: f32[50, 90]; return reduce_sum(x, axis=0), exp(y)")
     plan = schedule_of(group)
 
-    assert len(plan.parts) == 2 and 0 in [p.space.size for p in plan.parts]
+    assert len(plan.parts) == 2 and 0 in [p.domain.size for p in plan.parts]
 
 
 def test_turned_and_straight_are_loops_of_their_own() -> None:
     """Equal numbers of elements are no common space: positions of one would be divided."""
     graph = pk.parse("x: f32[80, 70]; return exp(transpose(x)), neg(reverse(x, axis=1))")
 
-    assert len(parts_of(graph)) == 2
+    assert len(independent_components(graph)) == 2

@@ -24,7 +24,7 @@ from passkit.planner.plan import inplace_pairs, plan_group
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import run_blocks
-from passkit.schedule.phases import parts_by
+from passkit.schedule.phases import scheduled_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import plan_shared
 from passkit.schedule.tiling import Composition
@@ -222,7 +222,7 @@ def test_as_few_phases_as_there_can_be(program: Program, phases: int) -> None:
     graph, names = together(program())
     _, _, group, plan = phased(graph, names)
 
-    assert max(1, len(plan.makes)) == phases
+    assert max(1, len(plan.phase_outputs)) == phases
     assert (plan.composition is Composition.PHASED) == (phases > 1)
     if phases > 1:
         assert group.kind is Kind.PHASED and str(plan).startswith("phased[")
@@ -258,7 +258,7 @@ def test_results_that_cross_lie_where_they_leave() -> None:
     mean = o.reduce_mean(x, axis=0)
     graph, names = together([x - mean, mean])
     _, node, group, plan = phased(graph, names)
-    read = {k - 1 for part in parts_by(group, plan) for k in part.inputs if k > 0}
+    read = {k - 1 for part in scheduled_parts(group, plan) for k in part.inputs if k > 0}
     shapes = [e.shape for e in node.entries]
 
     assert len(shapes) == 3 and read == {shapes.index((37,)), 2}
@@ -305,7 +305,7 @@ def test_other_fusion_is_as_it_was() -> None:
     """Without keep_together nothing runs in phases."""
     for program in SLOW:
         found = planned(pk.Graph(program()), "SchedulePlan")
-        assert all(not s.makes for s in found.attrs["schedule"].values())
+        assert all(not s.phase_outputs for s in found.attrs["schedule"].values())
         assert all(g.kind is not Kind.PHASED for g in found.attrs["subgraph"].values())
 
 
@@ -376,7 +376,7 @@ def test_scratch_of_one_phase_is_free_in_the_next() -> None:
     shared, kernel = found.attrs["shared"][node], found.attrs["kernel"][node]
     needs = [p.nbytes for p in shared.parts]
 
-    assert len(plan.makes) == 2 and all(n > 0 for n in needs)
+    assert len(plan.phase_outputs) == 2 and all(n > 0 for n in needs)
     assert shared.nbytes == max(needs) and kernel.shared_nbytes < sum(needs)
 
 
@@ -409,7 +409,7 @@ def test_what_crosses_must_be_a_result() -> None:
     assert str(found).startswith("reduce_sum would be reduced in two phases")
 
     plan = plan_phased(Group(pk.Graph([more, less, total]), Kind.PHASED), cpu(), one_by_one)
-    assert isinstance(plan, Schedule) and plan.makes == ((2,), (0,), (1,))
+    assert isinstance(plan, Schedule) and plan.phase_outputs == ((2,), (0,), (1,))
 
 
 def test_an_input_is_no_result() -> None:

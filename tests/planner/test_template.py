@@ -19,7 +19,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.kernel import Kernel
 from passkit.graph.node import known_shape
-from passkit.library.candidates import variants
+from passkit.library.candidates import candidates_of
 from passkit.passes import codegen
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
@@ -112,7 +112,7 @@ def test_templates_round_trip() -> None:
     """Each template of a group checks, plans to the schedule that it came from, and reads back."""
     count = 0
     for group, target in cases():
-        found = variants(group, target)
+        found = candidates_of(group, target)
         assert 1 <= len(found) <= cpu().tiling.variants
         assert len({v.template for v in found}) == len(found)
         for variant in found:
@@ -135,7 +135,7 @@ def test_any_words_are_obeyed_or_refused() -> None:
     rng = random.Random(0)
     obeyed = refused = 0
     for group, target in cases():
-        stages = list(variants(group, target)[0].template.stages)
+        stages = list(candidates_of(group, target)[0].template.stages)
         for _ in range(12):
             k = rng.randrange(len(stages))
             attrs = ",".join(rng.choice(ATTRS) for _ in stages[k].attrs)
@@ -208,7 +208,7 @@ def test_tiles_own_what_templates_say(text: str) -> None:
     graph = pk.parse(text)
     ((node, group),) = planned(graph, "Fusion").attrs["subgraph"].items()
     seen = set()
-    for variant in variants(group, cpu()):
+    for variant in candidates_of(group, cpu()):
         plan = planned(graph, "CodeGen", templates={node.name: variant.template})
         (kernel,) = plan.attrs["kernel"].values()
         marks = owners_by_marks(kernel)
@@ -220,7 +220,7 @@ def test_tiles_own_what_templates_say(text: str) -> None:
             numbered = np.unique(words, axis=0, return_inverse=True)[1].reshape(-1)
             assert any(_same_blocks(numbered, m) for m in marks.values()), (str(stage), text)
         seen.add((kernel.source, kernel.sizes, kernel.grid))
-    assert len(seen) == len(variants(group, cpu())) > 1
+    assert len(seen) == len(candidates_of(group, cpu())) > 1
 
 
 def _same_blocks(a: np.ndarray, b: np.ndarray) -> bool:

@@ -13,7 +13,7 @@ from passkit.analysis.tilemap import guessed
 from passkit.checks.hazards import hazards
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import known_shape
-from passkit.planner.multi_nest import plan_stitched
+from passkit.planner.multi_nest import plan_multi_nest
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
 from passkit.schedule import bounds
@@ -89,9 +89,9 @@ def test_tiles_have_as_many_rows_as_there_is_room_for() -> None:
     """Tiles have at least four rows, and at most as many as fit into scratch for a typical T."""
     graph, names = together(attention("T"))  # type: ignore[arg-type]
     exe = pk.compile(graph, keep_together=names)
-    (kernel,), stitching = exe.kernels, plan_of(exe).stitching
-    assert stitching is not None
-    chunks = {r.chunk for _, r in stitching.regions if r.window is not None}
+    (kernel,), multi_nest = exe.kernels, plan_of(exe).multi_nest
+    assert multi_nest is not None
+    chunks = {r.chunk for _, r in multi_nest.regions if r.window is not None}
 
     assert min(chunks) >= 4 and isinstance(kernel.shared_nbytes, Size)
     assert guessed(kernel.shared_nbytes) <= cpu().scratch
@@ -130,7 +130,7 @@ def test_tiles_that_may_never_fit_are_phased_or_refused() -> None:
     graph, names = together([p @ q])
     (group,) = planned(graph, "Fusion", keep_together=names).attrs["subgraph"].values()
     for target in (target_of("opencl"), evolve(cpu(), name="blocks", grows=False)):
-        why = plan_stitched(group, target)
+        why = plan_multi_nest(group, target)
         assert isinstance(why, Diagnostic)
         reason = f"*T)//(128) bytes of scratch, and {target.name} has as much as its source says"
         assert reason in str(why) and "; give T a " in str(why)

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve
 
 import passkit as pk
-from passkit.analysis.domain_info import Layout, lay_out
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.planner.nests import loop_nest
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
@@ -55,9 +55,9 @@ def nest_of(graph: Any, **options: Any) -> tuple[LoopNest, NestSchedule]:
     apart = evolve(CUDA, rules=evolve(CUDA.rules, max_partial=0))
     planned = plan(graph, "SchedulePlan", target=apart, **options)
     node, schedule = next(iter(planned.attrs["schedule"].items()))
-    layout = lay_out(planned.attrs["subgraph"][node].graph)
-    assert isinstance(layout, Layout)
-    nest = loop_nest(layout, schedule)
+    info = analyze_domain(planned.attrs["subgraph"][node].graph)
+    assert isinstance(info, DomainInfo)
+    nest = loop_nest(info, schedule)
     assert isinstance(nest, LoopNest) and schedule.nest is not None
     return nest, schedule.nest
 

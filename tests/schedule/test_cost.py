@@ -45,8 +45,8 @@ def test_few_tiles_leave_threads_without_work() -> None:
     y = o.reduce_sum(x * 2, axis=1)
     one, both = group_of([y]), group_of([y, o.reduce_sum(o.exp(y - 1), axis=0)])
     plan = plan_group(both, CPU)
-    assert not isinstance(plan, Diagnostic) and plan.stitching is not None
-    assert plan.stitching.tiles == 1
+    assert not isinstance(plan, Diagnostic) and plan.multi_nest is not None
+    assert plan.multi_nest.tiles == 1
 
     assert modelled(both, CPU) > 3 * modelled(one, CPU)
 
@@ -70,7 +70,7 @@ def test_a_head_of_attention_takes_as_long_beside_few_as_beside_many() -> None:
         e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
         found = group_of([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
         plan = plan_group(found, CPU)
-        assert not isinstance(plan, Diagnostic) and plan.stitching is not None
+        assert not isinstance(plan, Diagnostic) and plan.multi_nest is not None
         each.append((modelled(found, CPU) / heads, plan.seconds / heads))
 
     (few, planned_few), (many, planned_many) = each

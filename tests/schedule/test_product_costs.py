@@ -8,7 +8,7 @@ import passkit as pk
 from passkit.analysis.nests import contract_of
 from passkit.analysis.regions import Region
 from passkit.ast.folds import Contract
-from passkit.planner.multi_nest import plan_stitched
+from passkit.planner.multi_nest import plan_multi_nest
 from passkit.schedule.tile_costs import product_seconds
 from passkit.target import cpu, target_of
 from tests.analysis.test_common_tilings import group_of
@@ -54,7 +54,7 @@ def test_a_transposed_operand_costs_each_tile() -> None:
 def test_tiles_have_rows_for_their_products(n: int) -> None:
     """Tiles of attention, and of the groups of figure 1, have at least eight rows."""
     for outputs in (attention(n), figure1(n)):
-        plan = plan_stitched(group_of(outputs), cpu())
+        plan = plan_multi_nest(group_of(outputs), cpu())
         assert plan.split.chunk >= 8  # type: ignore[union-attr]
 
 
@@ -63,5 +63,5 @@ def test_a_layer_norm_goes_into_a_product_by_rows() -> None:
     x = pk.var("x", (64, 128))
     d = x - o.reduce_mean(x, axis=-1, keepdims=True)
     y = d * o.rsqrt(o.reduce_mean(d * d, axis=-1, keepdims=True) + 1e-5)
-    plan = plan_stitched(group_of([y @ pk.var("w", (128, 128))]), cpu())
+    plan = plan_multi_nest(group_of([y @ pk.var("w", (128, 128))]), cpu())
     assert plan.split.chunk >= 4  # type: ignore[union-attr]

@@ -47,7 +47,7 @@ def stitched(outputs: list[Any], target: Target | None = None) -> tuple[Group, S
     graph, names = together(outputs)
     plan = planned(graph, "SchedulePlan", keep_together=names, target=target or cpu())
     (group,), (schedule,) = plan.attrs["subgraph"].values(), plan.attrs["schedule"].values()
-    assert schedule.stitching is not None
+    assert schedule.multi_nest is not None
     return group, schedule
 
 
@@ -90,7 +90,7 @@ def elements(text: str) -> dict[str, range]:
 def test_306_of_612_elements_in_every_language(dialect: str) -> None:
     """The text of the figure's kernel says how many elements it has, and in how many places."""
     group, schedule = stitched(figure(), evolve(cpu(), scratch=2048))
-    assert schedule.stitching is not None and schedule.stitching.tiles == 512
+    assert schedule.multi_nest is not None and schedule.multi_nest.tiles == 512
     found = {}
     for mode in (Mode.NONE, Mode.SMALLER):
         kernel = make_kernel(group, schedule, plan_shared(group, schedule, mode), dialect)
@@ -267,7 +267,7 @@ def random_kernels() -> Iterator[tuple[Group, Schedule]]:
         target = cpu() if seed % 2 else evolve(cpu(), lanes=1)
         plan = planned(graph, "SchedulePlan", keep_together=names, target=target)
         for node, schedule in plan.attrs["schedule"].items():
-            if schedule.stitching is not None and len(schedule.stitching.parts) > 2:
+            if schedule.multi_nest is not None and len(schedule.multi_nest.parts) > 2:
                 yield plan.attrs["subgraph"][node], schedule
 
 
@@ -325,7 +325,7 @@ def test_blocks_find_what_was_overwritten(barriers: str) -> None:
 def test_long_rows_begin_at_whole_vectors() -> None:
     """Rows of 94 lie 96 apart on the CPU, so that no masked store reaches into the next row."""
     schedules = [stitched(attention(94), evolve(cpu(), lanes=n))[1] for n in (16, 1)]
-    scores, close = (s.stitching.regions[0][1] for s in schedules if s.stitching is not None)
+    scores, close = (s.multi_nest.regions[0][1] for s in schedules if s.multi_nest is not None)
 
     assert (scores.pitch, scores.size) == (96, scores.chunk * 96)
     assert (close.pitch, close.size) == (None, close.chunk * 94)

@@ -61,8 +61,8 @@ def test_occupancy_decides_what_is_one_kernel() -> None:
     group = Group(pk.ApplyPasses(graph, ["Complete"]), Kind.REDUCTION)
     target = evolve(target_of("cuda"), limits=small)
     found = plan_group(group, target)
-    assert isinstance(found, Schedule) and found.stitching is not None
-    scratch = found.stitching.scratch
+    assert isinstance(found, Schedule) and found.multi_nest is not None
+    scratch = found.multi_nest.scratch
     assert isinstance(scratch, int) and scratch > 0
     tight = evolve(target, limits=evolve(small, shared=scratch + 256))
 

@@ -9,7 +9,7 @@ import pytest
 
 import passkit as pk
 from passkit.ast import Binary, Expr, Load, Select, Var, const
-from passkit.transforms.guarded_loads import with_named_arms
+from passkit.transforms.guarded_loads import bind_guarded_loads
 from passkit.values.dtype import bool_, int64
 
 AT, ZERO = Var("i", int64), const(0, int64)
@@ -23,7 +23,7 @@ def named(x: Expr) -> tuple[Expr, list[Expr]]:
         lets.append(part)
         return Var(f"v{len(lets) - 1}", part.dtype)
 
-    return with_named_arms(x, bind), lets
+    return bind_guarded_loads(x, bind), lets
 
 
 def less(a: Expr, b: Expr) -> Expr:

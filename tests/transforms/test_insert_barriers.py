@@ -11,7 +11,7 @@ import passkit as pk
 from passkit.ast import Var
 from passkit.ast.stage import KernelAST, Let, Loop, Part, Stage, Store
 from passkit.checks.hazards import hazards
-from passkit.transforms.insert_barriers import with_waits
+from passkit.transforms.insert_barriers import insert_barriers
 from passkit.values import dtype as dt
 from tests.dialects.test_printer import GOLDENS
 from tests.planned import plan, target
@@ -75,7 +75,7 @@ def test_waits_are_set_anew() -> None:
     ast = STITCHED["softmax_dot"]()
     more = waiting(waiting(ast, (0, 0), True), (1, -1), True)
 
-    assert with_waits(more) == ast
+    assert insert_barriers(more) == ast
 
 
 def test_a_long_index_is_not_looked_into() -> None:
@@ -136,7 +136,7 @@ def outcome(seed: int) -> Counter[str]:
         count["beyond help"] = 1
         count["unseen"] = not list(hazards(full))
         return count
-    ast = with_waits(raw)
+    ast = insert_barriers(raw)
     count["races"] = has_race(ast, {})
     if next(hazards(ast), None) is not None:
         count["not told apart, or lost"] = 1
@@ -169,5 +169,5 @@ def test_nothing_is_watched_in_a_single_stage() -> None:
     """An AST that shares no memory comes back as it was."""
     (k,) = plan("x: f32[n]; return exp(x)").attrs["kernel"].values()
 
-    assert with_waits(k.ast) == k.ast
+    assert insert_barriers(k.ast) == k.ast
     assert isinstance(k.ast.phases[0].tile, Loop)

@@ -67,8 +67,8 @@ def test_attention_has_three_parts_with_regions() -> None:
     """Parts have kinds, operators and stages; outputs have types, locations, regions and bytes."""
     structure = stitched(attention(211), target=SMALL)
     scores, softmax, result = structure.parts()
-    chunk = structure.schedule.stitching.parts[0].results[0]  # type: ignore[union-attr]
-    region = structure.schedule.stitching.region(chunk)  # type: ignore[union-attr]
+    chunk = structure.schedule.multi_nest.parts[0].results[0]  # type: ignore[union-attr]
+    region = structure.schedule.multi_nest.region(chunk)  # type: ignore[union-attr]
     window = region.chunk
 
     assert [p.kind for p in structure.parts()] == ["gemm", "reduction", "gemm"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from passkit.analysis.accesses import Reader, element
+from passkit.analysis.accesses import Reader, element_expr
 from passkit.ast import Expr, Load, Select, Var, size_of
 from passkit.ast.index import simplify
 from passkit.ast.walk import children, walk
@@ -39,7 +39,7 @@ def export_by_element(call: ExportCall, inputs: Sequence[NodeOutput]) -> tuple[N
     axes = tuple(Var(f"i{k}", int64) for k in range(len(shape)))
     extents: dict[str, Extent] = {v.name: n for v, n in zip(axes, shape, strict=True)}
     readers = [_reader(k, e, extents) for k, e in enumerate(call.node.inputs)]
-    elements = element(call.node, axes, readers)
+    elements = element_expr(call.node, axes, readers)
     element_list = elements if isinstance(elements, tuple) else (elements,)
     used = {part for x in element_list for part in walk(x)}
     grids: dict[Expr, NodeOutput] = {

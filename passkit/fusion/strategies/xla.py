@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passkit.analysis.accesses import written_out
-from passkit.analysis.domain import Role, folding_of
+from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import DomainCluster, check_crossing_reads
@@ -73,7 +73,7 @@ class _Basic:
             return opaque
         if node in self._heads:
             return Diagnostic("graph.output")
-        if folding_of(node) is not None:
+        if reduced_axes_of(node) is not None:
             return Diagnostic("op.reduction")
         if node.control or node in self._awaited or any(u.control for u in readers):
             return Diagnostic("graph.control")
@@ -97,7 +97,7 @@ class _Basic:
         for cluster in clusters:
             cluster.reads = self._reads_with(cluster, node)
             if is_member:
-                cluster.members[node] = Role.FULL
+                cluster.members[node] = ValueKind.FULL
             else:
                 cluster.duplicated[node] = None
         return None
@@ -108,13 +108,13 @@ class _Basic:
 
     def _check_member(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
         """Return why ``node`` cannot be computed at each point of a domain, where it is read."""
-        if numel(self.graph.shape(node.entries[0])) != cluster.space.size:
+        if numel(self.graph.shape(node.entries[0])) != cluster.domain.size:
             return Diagnostic("domain.elements")
         other = DomainCluster.begin(self.graph, node)
         problem = self.legality.merge(cluster, other) or self._check_reads(cluster, node)
         if problem is not None:
             return problem
-        members = {**cluster.members, node: Role.FULL}
+        members = {**cluster.members, node: ValueKind.FULL}
         merged = DomainCluster(0, cluster.shape, members, {}, cluster.reduced, cluster.chunks)
         return check_crossing_reads(self.graph, merged, cluster, other)
 
@@ -138,7 +138,7 @@ class _Basic:
         if is_expensive(node):
             return problem or Diagnostic("op.expensive")
         for cluster in clusters:
-            if 0 in (numel(self.graph.shape(node.entries[0])), cluster.space.size):
+            if 0 in (numel(self.graph.shape(node.entries[0])), cluster.domain.size):
                 return Diagnostic("graph.empty")
             if not self.legality.may_duplicate(cluster, [node]):
                 return Diagnostic("hint.keep_apart_one")
