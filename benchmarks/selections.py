@@ -39,13 +39,14 @@ from passkit.fusion.explore import Explorer  # noqa: E402
 from passkit.fusion.score import Scorer, Seconds, modelled  # noqa: E402
 from passkit.fusion.seed import greedy as start_of  # noqa: E402
 from passkit.fusion.selection.exact import exact  # noqa: E402
-from passkit.fusion.selection.greedy import beam, greedy  # noqa: E402
+from passkit.fusion.selection.greedy import greedy  # noqa: E402
 from passkit.fusion.selection.problem import Selection, problem_of  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402
 from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
 from passkit.target import Target, cpu  # noqa: E402
 from tests.frontends.tf_graphdef.reference.case import NETWORKS, stored  # noqa: E402
+from tests.fusion.beam_search import beam  # noqa: E402
 from tests.random_stitches import random_stitch  # noqa: E402
 
 o = pk.ops

@@ -197,7 +197,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "substitution and exploration, budgets, memo: tests pass",
-        lambda: tests("tests/fusion/test_patterns.py"),
+        lambda: tests("tests/fusion/test_substitution.py", "tests/fusion/test_explore.py"),
     ),
     Demand(
         "never slower than the start by its evaluator, reasons, hints, fuel: tests pass",

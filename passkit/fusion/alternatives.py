@@ -23,7 +23,7 @@ from passkit.fusion.keep_together import with_kept_together
 from passkit.fusion.measured_score import comparing, priced
 from passkit.fusion.seed import greedy
 from passkit.fusion.select import Explored, explored
-from passkit.fusion.selection.patterns import Members
+from passkit.fusion.substitution import Members
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.passes.context import PassContext, evaluator_of

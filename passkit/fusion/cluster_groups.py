@@ -12,7 +12,6 @@ from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
 from passkit.fusion.score import is_small
-from passkit.fusion.selection.patterns import Kind
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
@@ -90,14 +89,6 @@ class ClusterGroups:
         """Return whether a cluster is a product of matrices, which a library would compute."""
         nodes = self.quotient.clusters[number].nodes
         return len(nodes) == 1 and contract_of(nodes[0]) is not None
-
-    @property
-    def kinds(self) -> list[Kind]:
-        """The kind of each cluster in patterns."""
-        return [
-            Kind.OPAQUE if not is_open else Kind.PRODUCT if self.is_product(k) else Kind.LIGHT
-            for k, is_open in enumerate(self._open)
-        ]
 
     def updates_state(self, numbers: Iterable[int]) -> bool:
         """Return whether a result of one of the clusters becomes the new value of state."""

@@ -19,8 +19,8 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.memory import Memory, penalty
 from passkit.fusion.score import Scorer
-from passkit.fusion.selection.patterns import LADDER, Members, substitution
 from passkit.fusion.selection.problem import Pattern
+from passkit.fusion.substitution import Members, substitution
 from passkit.planner.plan import outline_group
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
@@ -120,8 +120,10 @@ class Explorer:
 
     def _between_cuts(self) -> Iterator[Members]:
         """Yield connected sets between clusters that stay as they are, and between products."""
-        for cuts in LADDER[:2]:
-            yield from substitution(self.groups.predecessors, self.groups.kinds, cuts)
+        closed = {k for k in range(len(self.groups)) if not self.groups.is_open(k)}
+        products = {k for k in range(len(self.groups)) if self.groups.is_product(k)}
+        for cuts in (closed, closed | products):
+            yield from substitution(self.groups.predecessors, cuts)
 
     def closed(self, members: Members) -> Members:
         """Return clusters, and those on paths between them."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
+from passkit.graph.graph import Graph
 from passkit.graph.node import Node
 
 
@@ -37,6 +38,48 @@ class FusionPlan:
         """Each group with the nodes that it computes as well."""
         duplicated = self.duplicated or [[] for _ in self.groups]
         return list(zip(self.groups, duplicated, strict=True))
+
+    def with_pairs(self, pairs: Iterable[tuple[Sequence[Node], Sequence[Node]]]) -> FusionPlan:
+        """Return the plan with other groups, each with the nodes that it computes as well."""
+        listed = [(list(nodes), list(copies)) for nodes, copies in pairs]
+        return evolve(
+            self, groups=[g for g, _ in listed], duplicated=[copies for _, copies in listed]
+        )
+
+    def with_groups(self, pairs: Iterable[tuple[Sequence[Node], Sequence[Node]]]) -> FusionPlan:
+        """Return the plan in which other groups replace those that have operators of them."""
+        pairs = list(pairs)
+        replaced = {n for nodes, _ in pairs for n in nodes}
+        return self.with_pairs([*(p for p in self.pairs if replaced.isdisjoint(p[0])), *pairs])
+
+    def with_log(
+        self,
+        graph: Graph,
+        fused: Diagnostic,
+        apart: Callable[[Decision], Diagnostic] | None = None,
+    ) -> FusionPlan:
+        """Return the plan with a log that agrees with its groups.
+
+        Args:
+            graph: the graph.
+            fused: the reason for edges in a group that the log says to stay apart.
+            apart: returns the reason for an edge between groups that the log says to be fused; None
+                if there is none.
+        """
+        groups_with: dict[str, set[int]] = {}
+        for k, (nodes, copies) in enumerate(self.pairs):
+            for n in (*nodes, *copies):
+                groups_with.setdefault(graph.names[n], set()).add(k)
+        log = []
+        for d in self.log:
+            common = groups_with.get(d.producer, set()) & groups_with.get(d.consumer, set())
+            if common and not d.fused:
+                log.append(Decision(d.producer, d.consumer, fused))
+            elif d.fused and not common and apart is not None:
+                log.append(Decision(d.producer, d.consumer, apart(d)))
+            else:
+                log.append(d)
+        return evolve(self, log=log)
 
     def note(
         self,

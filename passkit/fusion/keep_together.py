@@ -11,6 +11,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality, Level
+from passkit.graph.components import connected_components
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
@@ -48,31 +49,14 @@ def _merged(
         ends = graph.names[nodes[0]], graph.names[nodes[-1]]
         refused = Diagnostic("hint.keep_together", {"reason": problem})
         return evolve(fusion_plan, log=[*log, Decision(*ends, refused)])
-    inside = set(own)
-    others = [(group, copies) for group, copies in fusion_plan.pairs if inside.isdisjoint(group)]
-    fused = {graph.names[n] for n in own}
-    return FusionPlan(
-        groups=[*(group for group, _ in others), own],
-        duplicated=[*(copies for _, copies in others), duplicated],
-        log=[_with_fused(d, fused) for d in log],
-    )
+    merged = evolve(fusion_plan, log=log).with_groups([(own, duplicated)])
+    return merged.with_log(graph, Diagnostic("fused.keep_together"))
 
 
 def _is_connected(body: Sequence[Node]) -> bool:
     """Return whether values lead between all nodes, in whichever direction."""
-    near: dict[Node, list[Node]] = {n: [] for n in body}
-    for n in body:
-        for e in n.inputs:
-            if e.node in near:
-                near[n].append(e.node)
-                near[e.node].append(n)
-    seen, todo = {body[0]}, [body[0]]
-    while todo:
-        for n in near[todo.pop()]:
-            if n not in seen:
-                seen.add(n)
-                todo.append(n)
-    return len(seen) == len(near)
+    edges = ((n, e.node) for n in body for e in n.inputs)
+    return len(connected_components(body, edges)) == 1
 
 
 def _problem(quotient: QuotientGraph, numbers: set[int], context: PassContext) -> Diagnostic | None:
@@ -88,10 +72,3 @@ def _problem(quotient: QuotientGraph, numbers: set[int], context: PassContext) -
 def _is_refusal_of(d: Decision, names: Iterable[str]) -> bool:
     """Return whether a decision says that two of these nodes cannot be kept together."""
     return d.code == "hint.keep_together" and {d.producer, d.consumer} <= set(names)
-
-
-def _with_fused(d: Decision, fused: set[str]) -> Decision:
-    """Return the decision about an edge, where operators of these names are in one kernel."""
-    if {d.producer, d.consumer} <= fused and not d.fused:
-        return Decision(d.producer, d.consumer, Diagnostic("fused.keep_together"))
-    return d

@@ -16,7 +16,6 @@ from attrs import evolve, frozen
 
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
-from passkit.analysis.group import Decision
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
@@ -179,7 +178,10 @@ class _Round:
         least = self.context.target.fusion.min_recompute_share * before
         if saved + self._freed(peak) <= least:
             return None
-        return _Change(entry, evolve(changed, log=self._log(changed, entry)), saved, peak)
+        again = Diagnostic("fused.recomputed", {"nbytes": self.groups.nbytes(entry)})
+        apart = Diagnostic("recompute.readers", {"value": self.graph.names[entry.node]})
+        logged = changed.with_log(self.graph, again, lambda _: apart)
+        return _Change(entry, logged, saved, peak)
 
     def _freed(self, peak: int) -> float:
         """Return the seconds that count for another peak of memory, negative if it is higher."""
@@ -268,13 +270,8 @@ class _Round:
             groups[j] = sorted([*groups[j], *(moved if k == 0 else ())], key=position)
             copies = {*duplicated[j], *cone.nodes}.difference(groups[j])
             duplicated[j] = sorted(copies, key=position)
-        left = [k for k, group in enumerate(groups) if group]
-        changed = evolve(
-            self.fusion_plan,
-            groups=[groups[k] for k in left],
-            duplicated=[duplicated[k] for k in left],
-        )
-        return changed, groups[home]
+        pairs = zip(groups, duplicated, strict=True)
+        return self.fusion_plan.with_pairs(p for p in pairs if p[0]), groups[home]
 
     def _seconds(self, groups: ClusterGroups, numbers: Iterable[int]) -> float | None:
         """Return the seconds of clusters by the cost model; None if one of them is unknown."""
@@ -285,28 +282,6 @@ class _Round:
                 return None
             total += cost
         return total
-
-    def _log(self, changed: FusionPlan, entry: Entry) -> list[Decision]:
-        """Return the decisions about edges, after operators have moved to readers of a value."""
-        names, nbytes = self.graph.names, self.groups.nbytes(entry)
-        node_of = {name: n for n, name in names.items()}
-        computing: dict[Node | None, set[int]] = {}
-        for k, (group, copies) in enumerate(changed.pairs):
-            for n in (*group, *copies):
-                computing.setdefault(n, set()).add(k)
-        name, log = names[entry.node], list[Decision]()
-        for d in self.fusion_plan.log:
-            producer, consumer = node_of.get(d.producer), node_of.get(d.consumer)
-            common = computing.get(producer, set()) & computing.get(consumer, set())
-            if d.fused == bool(common) or None in (producer, consumer):
-                log.append(d)
-            elif common:
-                again = Diagnostic("fused.recomputed", {"nbytes": nbytes})
-                log.append(Decision(d.producer, d.consumer, again))
-            else:
-                again = Diagnostic("recompute.readers", {"value": name})
-                log.append(Decision(d.producer, d.consumer, again))
-        return log
 
 
 def _producers(entries: Iterable[Entry], body: Collection[Node]) -> set[Node]:

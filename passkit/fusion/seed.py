@@ -362,20 +362,9 @@ class _Greedy:
             self.out.groups.append(sorted(cluster.members, key=position.__getitem__))
             copies = [n for n in cluster.duplicated if n not in cluster.members]
             self.out.duplicated.append(copies)
-        last = {(d.producer, d.consumer): self._final(d) for d in self.out.log}
-        self.out.log = [*last.values(), *self.refused]
-        return self.out
-
-    def _final(self, d: Decision) -> Decision:
-        """Return the decision about an edge in the end: its groups may have been merged later."""
-        one, another = (self._computing(self.node_of[name]) for name in (d.producer, d.consumer))
-        if d.fused or one.isdisjoint(another):
-            return d
-        return Decision(d.producer, d.consumer, Diagnostic("fused.domain"))
-
-    def _computing(self, node: Node) -> set[int]:
-        """Return the identities of the clusters that compute a node."""
-        clusters = list(self.duplicated_in.get(node, ()))
-        if node in self.cluster_of:
-            clusters.append(self.cluster_of[node])
-        return {id(c) for c in clusters if self.clusters.get(id(c)) is c}
+        last = {(d.producer, d.consumer): d for d in self.out.log}
+        self.out.log = list(last.values())
+        # Groups of an edge that stays apart may have been merged later.
+        plan = self.out.with_log(self.graph, Diagnostic("fused.domain"))
+        plan.log += self.refused
+        return plan

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
@@ -141,29 +140,12 @@ def _split(
     groups: ClusterGroups, fusion_plan: FusionPlan, parts_of: dict[int, Bodies]
 ) -> FusionPlan:
     """Return the plan with some clusters split into their parts."""
-    split = {n for k in parts_of for n in groups.quotient.clusters[k].nodes}
-    pairs = [pair for pair in fusion_plan.pairs if split.isdisjoint(pair[0])]
-    parts: Bodies = [b for bodies in parts_of.values() for b in bodies]
-    names = groups.graph.names
-    part_of = {names[n]: j for j, b in enumerate(parts) for n in b}
-
-    def is_apart(d: Decision) -> bool:
-        """Return whether an edge that was fused is between two parts."""
-        both = {d.producer, d.consumer}
-        return d.fused and both <= part_of.keys() and len({part_of[name] for name in both}) > 1
-
-    return evolve(
-        fusion_plan,
-        groups=[*(g for g, _ in pairs), *parts],
-        duplicated=[*(c for _, c in pairs), *([] for _ in parts)],
-        log=[_apart(d) if is_apart(d) else d for d in fusion_plan.log],
+    parts = [(body, ()) for bodies in parts_of.values() for body in bodies]
+    return fusion_plan.with_groups(parts).with_log(
+        groups.graph,
+        Diagnostic("fused.domain"),
+        lambda d: Diagnostic("cost.apart", {"producer": d.producer, "consumer": d.consumer}),
     )
-
-
-def _apart(d: Decision) -> Decision:
-    """Return the decision that two operators are faster apart."""
-    ends = {"producer": d.producer, "consumer": d.consumer}
-    return evolve(d, diagnostic=Diagnostic("cost.apart", ends))
 
 
 def _affordable(exploration: Explored) -> list[Pattern]:
@@ -180,14 +162,7 @@ def _affordable(exploration: Explored) -> list[Pattern]:
 def _merged(exploration: Explored, patterns: Sequence[Pattern]) -> FusionPlan:
     """Return the plan with a group for each pattern."""
     quotient, fusion_plan = exploration.groups.quotient, exploration.fusion_plan
-    merged = {n for p in patterns for k in p.members for n in quotient.clusters[k].nodes}
-    pairs = [
-        *(pair for pair in fusion_plan.pairs if merged.isdisjoint(pair[0])),
-        *(quotient.nodes(p.members) for p in patterns),
-    ]
-    position = quotient.graph.positions
-    pairs.sort(key=lambda pair: position[pair[0][0]])
-    return evolve(fusion_plan, groups=[g for g, _ in pairs], duplicated=[c for _, c in pairs])
+    return fusion_plan.with_groups(quotient.nodes(p.members) for p in patterns)
 
 
 def _total_seconds(groups: ClusterGroups, explorer: Explorer) -> float | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
-
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
@@ -19,9 +17,8 @@ def without_views(graph: Graph, fusion_plan: FusionPlan) -> FusionPlan:
     several threads copy faster than one.
     """
     heads = {e.node for e in graph.heads}
-    computing = [(g, copies) for g, copies in fusion_plan.pairs if copies or not _is_view(g, heads)]
-    duplicated = [copies for _, copies in computing] if fusion_plan.duplicated else []
-    return evolve(fusion_plan, groups=[g for g, _ in computing], duplicated=duplicated)
+    pairs = fusion_plan.pairs
+    return fusion_plan.with_pairs(p for p in pairs if p[1] or not _is_view(p[0], heads))
 
 
 def _is_view(group: Sequence[Node], heads: set[Node]) -> bool:

@@ -10,8 +10,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.common_splits import CommonSplits
 from passkit.fusion.strategies.deep import grow_from_root
-from passkit.fusion.trial import Trial
 from passkit.graph.merge_graph import MergeGraph
 from passkit.target import cpu
 from tests.fusion.test_fusion import fused, groups
@@ -124,16 +124,24 @@ def test_joined_units_stay_in_topological_order() -> None:
             assert spans[u] == max((spans[a] + 1 for a in units.successors[u]), default=0)
 
 
-def test_trials_keep_common_splits() -> None:
-    """A trial keeps only the splits that all of its operators allow."""
-    graph = pk.parse("x: f32[4, 6]; a = exp(x); b = transpose(a); return reduce_sum(b, axis=1)")
-    *_, a, b, total = graph.nodes
-    one = Trial(graph, cpu()).with_nodes([total])
-    two = Trial(graph, cpu()).with_nodes([total, b, a])
+def test_operators_keep_the_splits_that_all_allow() -> None:
+    """Operators that are added keep the splits that they allow; refused ones change nothing."""
+    graph = pk.parse(
+        "x: f32[4, 6]; a = exp(x); b = transpose(a); e: f32[0, 6]; c = exp(e)\n"
+        "return reduce_sum(b, axis=1), c"
+    )
+    nodes = {n.name or n.op.name: n for n in graph.nodes if n.op is not None}
+    total, a, b, empty = nodes["reduce_sum"], nodes["a"], nodes["b"], nodes["c"]
+    splits = CommonSplits(graph, cpu())
+    assert splits.add([total]) is None
+    before = [dict(states) for states in splits.allowed]
+    refused = splits.add([b, empty])
 
-    assert isinstance(one, Trial) and isinstance(two, Trial)
-    assert len(one.allowed) >= len(two.allowed) > 0
-    assert all(states.keys() == {total, b, a} for states in two.allowed)
+    assert refused is not None and refused.code == "graph.empty_operand"
+    assert (splits.nodes, splits.allowed) == ([total], before)
+    assert splits.add([b, a]) is None and splits.nodes == [total, b, a]
+    assert len(before) >= len(splits.allowed) > 0
+    assert all(states.keys() == {total, b, a} for states in splits.allowed)
 
 
 FIGURE = """x: f32[64, 8, 17, 17]; w: f32[64, 8, 17, 128]; entry = reshape(x, shape=(8704, 17))

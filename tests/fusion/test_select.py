@@ -18,7 +18,6 @@ from passkit.fusion.score import Scorer, modelled
 from passkit.fusion.seed import greedy
 from passkit.fusion.select import selected
 from passkit.fusion.selection.exact import exact
-from passkit.fusion.selection.greedy import beam
 from passkit.fusion.selection.greedy import greedy as by_gain
 from passkit.fusion.selection.problem import problem_of
 from passkit.library.evaluator import Evaluator, Record
@@ -32,6 +31,7 @@ from passkit.schedule.schedule import Source
 from passkit.schedule.template_of import template_of
 from passkit.target import Target, cpu, target_of
 from passkit.values.units import bytes_text, seconds_text
+from tests.fusion.beam_search import beam
 from tests.fusion.test_selection import best
 from tests.planned import agrees, feeds_of
 

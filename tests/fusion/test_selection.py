@@ -13,13 +13,14 @@ import pytest
 
 from passkit.fusion.selection import exact as exact_module
 from passkit.fusion.selection import solver
-from passkit.fusion.selection.cycles import Choice, closes, cycles
+from passkit.fusion.selection.cycles import closes, cycles
 from passkit.fusion.selection.exact import exact
-from passkit.fusion.selection.greedy import beam, greedy
+from passkit.fusion.selection.greedy import greedy
 from passkit.fusion.selection.nested import is_nested, nested
-from passkit.fusion.selection.pieces import pieces_of
+from passkit.fusion.selection.partition import partition
 from passkit.fusion.selection.problem import Pattern, Problem, Selection, problem_of
 from passkit.fusion.selection.solver import Program, solve
+from tests.fusion.beam_search import beam
 
 Needs = list[set[int]]
 
@@ -104,13 +105,12 @@ def test_what_one_pattern_more_closes() -> None:
     """Looking near a pattern finds a cycle where looking at the whole graph does, and no other."""
     met = [0, 0]
     for seed in range(300):
-        problem, chosen = random_problem(seed, ops=24, count=16), Choice()
+        problem, owner = random_problem(seed, ops=24, count=16), dict[int, int]()
         for k in random.Random(seed).sample(range(len(problem.patterns)), len(problem.patterns)):
-            if chosen.owner.keys().isdisjoint(problem.patterns[k].members):
-                closed = bool(cycles(problem, (*chosen.patterns, k)))
-                more = chosen.and_(problem, k)
-                assert (more is None) == closed == closes(problem, chosen, k), (seed, k)
-                chosen = more or chosen
+            if owner.keys().isdisjoint(problem.patterns[k].members):
+                closed = bool(cycles(problem, {*owner.values(), k}))
+                assert closed == closes(problem, owner, k), (seed, k)
+                owner |= {} if closed else problem.owner([k])
                 met[closed] += 1
     assert met[0] > 500 and met[1] > 30, met
 
@@ -224,16 +224,16 @@ def test_small_programs_are_searched_through() -> None:
 
 
 def test_components_are_cut_where_least_is_lost() -> None:
-    """A long chain of patterns: pieces share no operator, and only weak links are left out."""
+    """A long chain of patterns: parts share no operator, and only weak links are left out."""
     needs: Needs = [set()] + [{k} for k in range(79)]
     weak = {k for k in range(79) if k % 16 == 15}
     given = patterns(*(((k, k + 1), 0.1 if k in weak else 1.0) for k in range(79)))
     problem = problem_of(needs, given)
-    pieces = pieces_of(problem, range(79), 20)
-    left_out = set(range(79)).difference(*pieces)
+    parts = partition(problem, range(79), 20)
+    left_out = set(range(79)).difference(*parts)
 
-    assert all(len(p) <= 20 for p in pieces) and left_out <= weak and left_out
-    members = [frozenset().union(*(problem.patterns[k].members for k in p)) for p in pieces]
+    assert all(len(p) <= 20 for p in parts) and left_out <= weak and left_out
+    members = [frozenset().union(*(problem.patterns[k].members for k in p)) for p in parts]
     assert sum(map(len, members)) == len(frozenset().union(*members))
 
 
@@ -242,7 +242,7 @@ def test_around_one_operator_the_best_are_kept() -> None:
     needs: Needs = [set()] + [{0} for _ in range(9)]
     problem = problem_of(needs, patterns(*(((0, k), float(k)) for k in range(1, 10))))
 
-    assert pieces_of(problem, range(9), 4) == [[5, 6, 7, 8]]
+    assert partition(problem, range(9), 4) == [[5, 6, 7, 8]]
 
 
 def test_solvers_say_nothing() -> None:

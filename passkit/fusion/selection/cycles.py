@@ -5,47 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from attrs import frozen
-
 from passkit.fusion.selection.problem import Problem
 
 _Successors = dict[int, list[int]]
-
-
-@frozen
-class Choice:
-    """Disjoint patterns that make no cycle.
-
-    Attributes:
-        patterns: the numbers of the patterns.
-        gain: the seconds that they save.
-        owner: the pattern of each operator that is in one.
-        last: the last operator that is in one, -1 if there is none.
-    """
-
-    patterns: tuple[int, ...] = ()
-    gain: float = 0.0
-    owner: Mapping[int, int] = {}
-    last: int = -1
-
-    @classmethod
-    def of(cls, problem: Problem, patterns: Iterable[int]) -> Choice:
-        """Return the choice of patterns that are disjoint and make no cycle."""
-        numbers = tuple(sorted(patterns))
-        owner = {v: k for k in numbers for v in problem.patterns[k].members}
-        return cls(numbers, problem.gain(numbers), owner, max(owner, default=-1))
-
-    def and_(self, problem: Problem, k: int) -> Choice | None:
-        """Return the choice with pattern ``k`` as well; None if it cannot be chosen as well."""
-        members = problem.patterns[k].members
-        if not self.owner.keys().isdisjoint(members) or closes(problem, self, k):
-            return None
-        return Choice(
-            patterns=(*self.patterns, k),
-            gain=self.gain + problem.patterns[k].gain,
-            owner={**self.owner, **dict.fromkeys(members, k)},
-            last=max(self.last, *members),
-        )
 
 
 def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
@@ -58,21 +20,24 @@ def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
     return [_shortest_cycle(successors, component) for component in _components(successors)]
 
 
-def closes(problem: Problem, chosen: Choice, k: int) -> bool:
+def closes(problem: Problem, owner: Mapping[int, int], k: int) -> bool:
     """Return whether pattern ``k`` would be on a cycle with chosen ones, which make none alone.
 
     Only operators before the last one of all patterns are visited: later ones lead back to none of
     them.
+
+    Args:
+        problem: the patterns.
+        owner: the chosen pattern of each operator that is in one.
+        k: another pattern.
     """
-    members, patterns = problem.patterns[k].members, problem.patterns
-    successors = problem.successors
-    last = max(chosen.last, *members)
+    members, successors = problem.patterns[k].members, problem.successors
+    last = max(*owner, *members)
     todo = [a for v in members for a in successors[v] if a not in members and a <= last]
     seen = set(todo)
     while todo:
         v = todo.pop()
-        owner = chosen.owner.get(v)
-        inside = (v,) if owner is None else patterns[owner].members
+        inside = problem.patterns[owner[v]].members if v in owner else (v,)
         seen.update(inside)
         for a in (a for u in inside for a in successors[u]):
             if a in members:

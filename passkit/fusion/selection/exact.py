@@ -13,9 +13,10 @@ from attrs import define, evolve, field
 from passkit.fusion.selection.cycles import cycles
 from passkit.fusion.selection.greedy import greedy, selection
 from passkit.fusion.selection.nested import is_nested, nested
-from passkit.fusion.selection.pieces import pieces_of
+from passkit.fusion.selection.partition import partition
 from passkit.fusion.selection.problem import Problem, Selection
 from passkit.fusion.selection.solver import Program, Solution, searched, solve
+from passkit.graph.components import connected_components
 
 ROUNDS = 50
 """How often constraints for cycles are added before patterns of small gain are dropped."""
@@ -79,7 +80,9 @@ class _Exact:
 
     def __init__(self, problem: Problem, few: int) -> None:
         self.problem, self.few, self.rounds = problem, few, 0
-        self.components = [_Component(c) for c in _components(problem)]
+        overlaps = ((k, j) for k, others in enumerate(problem.overlaps) for j in others)
+        components = connected_components(range(len(problem.patterns)), overlaps)
+        self.components = [_Component(c) for c in components]
         self.solutions: dict[Program, Solution | None] = {}
 
     def chosen(self) -> set[int]:
@@ -105,17 +108,17 @@ class _Exact:
             c.bound = problem.gain(c.chosen)
             return
         c.chosen, c.rows, c.solver = set(), 0, ""
-        pieces = pieces_of(problem, c.patterns, MOST)
-        for piece in pieces:
-            program = _program(problem, piece, c.cuts)
+        parts = partition(problem, c.patterns, MOST)
+        for part in parts:
+            program = _program(problem, part, c.cuts)
             solution = self._solution(program)
             if solution is None:
-                solution = Solution(greedy(_part(problem, piece)).chosen, "greedy")
-            c.chosen |= {piece[k] for k in solution.chosen}
+                solution = Solution(greedy(_part(problem, part)).chosen, "greedy")
+            c.chosen |= {part[k] for k in solution.chosen}
             c.rows += len(program.rows)
             c.solver = solution.solver
         c.bound = problem.gain(c.chosen)
-        if sum(map(len, pieces)) < len(c.patterns) or c.solver == "greedy":
+        if sum(map(len, parts)) < len(c.patterns) or c.solver == "greedy":
             c.bound = selection(_part(problem, c.patterns), (), "").bound
 
     def _solution(self, program: Program) -> Solution | None:
@@ -147,25 +150,6 @@ class _Exact:
 def _part(problem: Problem, kept: Sequence[int]) -> Problem:
     """Return the problem of some patterns."""
     return Problem(problem.predecessors, [problem.patterns[k] for k in kept])
-
-
-def _components(problem: Problem) -> list[list[int]]:
-    """Return the connected components of patterns that overlap."""
-    overlaps = problem.overlaps
-    seen: set[int] = set()
-    components = []
-    for k in range(len(problem.patterns)):
-        if k in seen:
-            continue
-        seen.add(k)
-        todo, inside = [k], [k]
-        while todo:
-            for j in overlaps[todo.pop()] - seen:
-                seen.add(j)
-                todo.append(j)
-                inside.append(j)
-        components.append(sorted(inside))
-    return components
 
 
 def _program(problem: Problem, kept: Sequence[int], cuts: Collection[frozenset[int]]) -> Program:

@@ -1,17 +1,15 @@
-"""Selections without a solver: the largest gain first, and a beam along the graph."""
+"""Selections without a solver: the largest gain first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.fusion.selection.cycles import Choice, closes
+from passkit.fusion.selection.cycles import closes
 from passkit.fusion.selection.problem import Problem, Selection
 from passkit.graph.merge_graph import MergeGraph
 
 SWAPS = 200
 """The most patterns that are tried in place of those that they overlap."""
-WIDTH = 3
-"""The number of selections that a beam search keeps."""
 
 
 def greedy(problem: Problem) -> Selection:
@@ -42,19 +40,9 @@ def _swapped(problem: Problem, chosen: set[int], order: Iterable[int]) -> set[in
         if problem.patterns[k].gain > problem.gain(overlapping):
             tried += 1
             others = chosen - overlapping
-            if not closes(problem, Choice.of(problem, others), k):
+            if not closes(problem, problem.owner(others), k):
                 chosen = others | {k}
     return chosen
-
-
-def beam(problem: Problem, width: int = WIDTH) -> Selection:
-    """Return the best selection of a search along the graph that keeps the ``width`` best ones."""
-    choices = [Choice()]
-    for k in range(len(problem.patterns)):
-        larger = [c.and_(problem, k) for c in choices]
-        choices += [c for c in larger if c is not None]
-        choices = sorted(choices, key=lambda c: (-c.gain, c.patterns))[:width]
-    return selection(problem, choices[0].patterns, "beam")
 
 
 def selection(problem: Problem, chosen: Iterable[int], solver: str) -> Selection:

@@ -39,6 +39,10 @@ class Problem:
         """Return the seconds that patterns save together."""
         return sum(self.patterns[k].gain for k in chosen)
 
+    def owner(self, chosen: Iterable[int]) -> dict[int, int]:
+        """Return the pattern of each operator that is in one of these disjoint patterns."""
+        return {v: k for k in chosen for v in self.patterns[k].members}
+
     @cached_property
     def overlaps(self) -> Sequence[Set[int]]:
         """For each pattern those that share an operator with it."""

@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from passkit.analysis.nests import contract_of
 from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.common_splits import CommonSplits
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.keep_together import with_kept_together
 from passkit.fusion.legality import Legality, Level
 from passkit.fusion.strategy import register_fusion
-from passkit.fusion.trial import Trial
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.merge_graph import MergeGraph
@@ -136,19 +136,13 @@ class _Deep:
         before = self.quotient.predecessors[root]
         if not any(self._is_open(k) and k not in taken for k in before):
             return set()
-        first = Trial(self.graph, self.context.target).with_nodes(self._nodes(root))
-        if isinstance(first, Diagnostic):
+        splits = CommonSplits(self.graph, self.context.target)
+        if splits.add(self._nodes(root)) is not None:
             return set()
-        trial: Trial = first
 
         def check(fused: Sequence[int], cluster: int) -> Diagnostic | None:
-            """Return why a cluster does not join; the trial has it if it does."""
-            nonlocal trial
-            joined = self._joined(trial, fused, cluster, taken)
-            if isinstance(joined, Diagnostic):
-                return joined
-            trial = joined
-            return None
+            """Return why a cluster does not join the group."""
+            return self._check_cluster(cluster, fused, taken) or splits.add(self._nodes(cluster))
 
         fused, outside = grow_from_root(self.quotient, spans, root, check, self._name)
         for cluster, why in outside.items():
@@ -159,19 +153,15 @@ class _Deep:
         self.quotient.merge(fused[:count])
         return set(fused[:count])
 
-    def _joined(
-        self, trial: Trial, fused: Sequence[int], cluster: int, taken: set[int]
-    ) -> Trial | Diagnostic:
-        """Return the trial with another cluster, or why that stays outside."""
+    def _check_cluster(
+        self, cluster: int, fused: Sequence[int], taken: set[int]
+    ) -> Diagnostic | None:
+        """Return why a cluster stays outside of a group, whatever splits they have in common."""
         if not self._is_open(cluster):
             return next(filter(None, map(self.opaque.get, self._nodes(cluster))))
         if cluster in taken:
             return Diagnostic("fusion.taken")
-        joined = trial.with_nodes(self._nodes(cluster))
-        if isinstance(joined, Diagnostic):
-            return joined
-        problem = self.legality.check(self.quotient, [*fused, cluster])
-        return joined if problem is None else problem
+        return self.legality.check(self.quotient, [*fused, cluster])
 
     def _nodes(self, cluster: int) -> list[Node]:
         """Return the operators of a cluster, users first."""
