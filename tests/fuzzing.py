@@ -144,7 +144,7 @@ def check(case: Case, compared: Any = None) -> str | None:
 
 
 def check_blocks(case: Case) -> str | None:
-    """Return how a case run block by block is wrong, or None; hazards of its kernels count, too."""
+    """Return how a case run block by block is wrong, or None; races of its kernels count, too."""
     return _elsewhere(case, blocks_of, None)
 
 

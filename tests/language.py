@@ -23,7 +23,6 @@ from tests.vocabulary import RETIRED
 
 ROOT = Path(__file__).resolve().parents[1]
 MIDDLE = (
-    "checks",
     "dialects",
     "lowering",
     "plan",

@@ -37,8 +37,8 @@ def number(n: int) -> Expr:
     return const(n, dt.int64)
 
 
-class Maker:
-    """Makes one AST from a seed."""
+class RandomKernel:
+    """A random kernel AST, built from a seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -188,28 +188,28 @@ class Maker:
         )
 
 
-def places(ast: KernelAST) -> Iterator[tuple[int, int]]:
-    """Where threads may wait: a part, and the number of a stage or -1."""
+def barrier_places(ast: KernelAST) -> Iterator[tuple[int, int]]:
+    """Yield where barriers may stand: before a part (its number and -1) or a stage of it."""
     for p, part in enumerate(ast.phases[0].parts):
         yield p, -1
         for k in range(len(part.stages)):
             yield p, k
 
 
-def waits_at(ast: KernelAST, place: tuple[int, int]) -> bool:
-    """Whether threads wait at a place."""
+def has_barrier(ast: KernelAST, place: tuple[int, int]) -> bool:
+    """Return whether there is a barrier at a place."""
     part, k = ast.phases[0].parts[place[0]], place[1]
-    return part.waits if k < 0 else part.stages[k].waits
+    return part.barrier_before if k < 0 else part.stages[k].barrier_before
 
 
-def waiting(ast: KernelAST, place: tuple[int, int], waits: bool) -> KernelAST:
-    """The AST where threads wait at a place of its first phase, or do not."""
+def with_barrier(ast: KernelAST, place: tuple[int, int], is_there: bool) -> KernelAST:
+    """Return the AST with or without a barrier at a place of its first phase."""
     (phase, *rest), (p, k) = ast.phases, place
     part, stages = phase.parts[p], list(phase.parts[p].stages)
     if k < 0:
-        part = evolve(part, waits=waits)
+        part = evolve(part, barrier_before=is_there)
     else:
-        stages[k] = evolve(stages[k], waits=waits)
+        stages[k] = evolve(stages[k], barrier_before=is_there)
         part = evolve(part, stages=tuple(stages))
     parts = (*phase.parts[:p], part, *phase.parts[p + 1 :])
     return evolve(ast, phases=(evolve(phase, parts=parts), *rest))

@@ -86,7 +86,7 @@ class Thread:
                     self._part(part, {**sizes, phase.tile.var.name: tile})
 
     def _part(self, part: Part, e: Names) -> None:
-        self.tile_waits += part.waits
+        self.tile_waits += part.barrier_before
         self.in_row = False
         for let in part.lets:
             self._statement(let, e, True)
@@ -96,9 +96,9 @@ class Thread:
                 self._statement(let, inner, True)
             for stage in part.stages:
                 if part.rows is None:
-                    self.tile_waits += stage.waits
+                    self.tile_waits += stage.barrier_before
                 else:
-                    self.row_waits += stage.waits
+                    self.row_waits += stage.barrier_before
                 self.in_row = part.rows is not None
                 if isinstance(stage, Dot):
                     self._dot(stage, dict(inner))

@@ -161,7 +161,7 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("default / best template <= 1.2 on every kernel", worst_default, slow=True),
     Demand(
         "removing any wait is reported, races are found: tests pass",
-        lambda: tests("tests/checks/test_hazards.py", "tests/runtime/blocks"),
+        lambda: tests("tests/checks/test_stage_races.py", "tests/runtime/blocks"),
     ),
     Demand(
         "one kernel each at seven extents: tests pass",

@@ -73,19 +73,28 @@ def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
             a, b, c = map(matrix, (x.a, x.b, x.c))
             loops = tuple(map(loop, x.loops))
             return Dot(
-                x.name, loops, a, b, c, change(x.m), change(x.n), change(x.k), x.dtype, x.waits
+                x.name,
+                loops,
+                a,
+                b,
+                c,
+                change(x.m),
+                change(x.n),
+                change(x.k),
+                x.dtype,
+                x.barrier_before,
             )
         body = tuple(map_statement(s, change) for s in x.body)
         before = tuple(map(let, x.before))
         after = tuple(Store(s.buffer, change(s.index), change(s.value)) for s in x.after)
-        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after, x.waits)
+        return Stage(x.name, tuple(map(loop, x.loops)), body, before, after, x.barrier_before)
 
     def part(x: Part) -> Part:
         rows = None if x.rows is None else loop(x.rows)
         around, inside = tuple(map(let, x.lets)), tuple(map(let, x.row_lets))
         stages = tuple(map(stage, x.stages))
         span = None if x.span is None else (change(x.span[0]), change(x.span[1]))
-        return Part(around, rows, inside, stages, x.waits, span)
+        return Part(around, rows, inside, stages, x.barrier_before, span)
 
     parts = tuple(map(part, phase.parts))
     return Phase(loop(phase.tile), parts)

@@ -127,7 +127,7 @@ class Stage:
         body: the statements of the innermost loop.
         before: locals that are computed once, in front of the loops.
         after: stores of reduction results, after the loops.
-        waits: whether a barrier of the threads of the row, or of the tile, precedes it.
+        barrier_before: whether a barrier of the threads of the row, or of the tile, precedes it.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Stage:
     body: tuple[Statement, ...]
     before: tuple[Let, ...] = ()
     after: tuple[Store, ...] = ()
-    waits: bool = False
+    barrier_before: bool = False
 
 
 @frozen
@@ -154,8 +154,8 @@ class Dot:
 
     Each element is a chain of fused multiply-adds in order of k; for float16 and bfloat16 it is
     computed in float32, and the buffers may have either dtype. ``loops``, of level THREAD, enclose
-    the product. The dialect distributes the elements of ``c`` among threads. ``waits`` means that a
-    barrier precedes it.
+    the product. The dialect distributes the elements of ``c`` among threads. ``barrier_before``
+    means that a barrier precedes it.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Dot:
     n: Expr
     k: Expr
     dtype: DType
-    waits: bool = False
+    barrier_before: bool = False
 
 
 @frozen
@@ -179,7 +179,7 @@ class Part:
         rows: a loop at WARP level around the stages, if there is one.
         row_lets: locals inside that loop.
         stages: the stages, in order.
-        waits: whether a barrier of the threads of the tile precedes it.
+        barrier_before: whether a barrier of the threads of the tile precedes it.
         span: the tiles of this part, counted from 0, where several parts are packed into a phase.
     """
 
@@ -187,7 +187,7 @@ class Part:
     rows: Loop | None
     row_lets: tuple[Let, ...]
     stages: tuple[Stage | Dot, ...]
-    waits: bool = False
+    barrier_before: bool = False
     span: tuple[Expr, Expr] | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -64,3 +64,18 @@ def variables(x: Expr) -> Iterator[Var]:
         operands = _OPERANDS.get(type(x))
         if operands is not None:
             todo += reversed(operands(x))
+
+
+def minimum_operands(x: Expr, definitions: Mapping[str, Expr]) -> Iterator[Expr]:
+    """Yield the operands of a minimum ``select(a < b, a, b)``; of any other expression, itself.
+
+    Operands that are minima are flattened. Variables are replaced by their ``definitions``.
+    """
+    while isinstance(x, Var) and x.name in definitions:
+        x = definitions[x.name]
+    match x:
+        case Select(Binary("<", a, b), c, d) if (a, b) == (c, d):
+            yield from minimum_operands(a, definitions)
+            yield from minimum_operands(b, definitions)
+        case _:
+            yield x

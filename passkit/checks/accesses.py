@@ -1,20 +1,22 @@
-"""The accesses of a kernel in final form, in the order in which a thread makes them.
+"""The accesses of a kernel of loop IR in final form, in the order in which a thread executes them.
 
-A kernel has a path for each outcome of conditions that are the same in all threads of a block and
-have barriers behind them. On a path, the accesses are counted by the barriers in front of them.
+A kernel has a path for each outcome of its uniform branches with barriers: those whose condition is
+the same in all threads of a block. On a path each access has an epoch, the number of barriers in
+front of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
-from passkit.ast.expr import Binary, Expr, Load, Select, Var
-from passkit.ast.walk import children, loads
-from passkit.checks.affine import FAR, Affine, Array, Context, IndexAtom, context_of_threads
-from passkit.checks.joins import BlockCount
+from passkit.ast.expr import Binary, Expr, Load, Select
+from passkit.ast.walk import children, loads, minimum_operands
+from passkit.checks.affine import UNBOUNDED, Affine, Array, IndexAtom
+from passkit.checks.contexts import Context, context_of_threads
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
     Barrier,
@@ -36,14 +38,34 @@ from passkit.ir.loop import (
 )
 from passkit.values.dtype import bool_
 
-_COUNTS = ("met", "block", "warp", "branch", "fences")
-"""The names of the numbers that are kept along a path."""
-STORED, MET, FENCED = 1, 2, 3
-"""The last of these that a block did: store, wait with its threads, fence."""
-MOST_ITERATIONS = 64
-"""The iterations of a loop with barriers that are followed one by one."""
-MOST_POINTS = 1 << 22
-"""The points of all threads and loops around an access that are looked at."""
+MAX_ITERATIONS = 64
+"""The number of iterations of a loop with barriers that are followed one by one, at most."""
+MAX_POINTS = 1 << 22
+"""The number of elements of one access that are enumerated, at most."""
+
+
+class FenceState(Enum):
+    """How far a block is on the way to making its stores visible to other blocks."""
+
+    CLEAN = "no store"
+    STORED = "stored"
+    SYNCHRONIZED = "a barrier of the block behind the stores"
+    FENCED = "a fence behind that barrier"
+
+
+@frozen(eq=False)
+class BlockCount:
+    """A count of blocks, behind which only the last block of each counter continues.
+
+    Attributes:
+        counter: the number of the counter.
+        count: the blocks that are counted.
+        is_fenced: whether a barrier of the block and a fence stand behind all stores in front.
+    """
+
+    counter: Affine
+    count: int
+    is_fenced: bool
 
 
 @frozen(eq=False)
@@ -55,12 +77,12 @@ class ElementAccess:
         is_store: whether it writes.
         statement: the statement.
         index: the elements, the last axis being that of a vector.
-        mask: the points where it is made, as far as is known.
+        mask: the points (threads and iterations) that make the access; others may be included.
         block_epoch: the barriers of the block in front of it.
         warp_epoch: the barriers of the warp in front of it.
-        sides: the branches it stands in that all threads of a block take alike, and their side.
+        sides: the uniform branches around it, and the side of each.
         facts: sums that are not negative there.
-        join: the count of blocks in front of it, if there is one.
+        count: the count of blocks in front of it, if there is one.
     """
 
     buffer: str
@@ -72,7 +94,7 @@ class ElementAccess:
     warp_epoch: int
     sides: tuple[tuple[int, bool], ...]
     facts: tuple[Affine, ...]
-    join: BlockCount | None = None
+    count: BlockCount | None = None
 
     def excludes(self, other: ElementAccess) -> bool:
         """Return whether a block makes only one of both accesses."""
@@ -85,7 +107,7 @@ class _Place:
     """Where a statement is.
 
     Attributes:
-        context: what holds there.
+        context: the values and conditions that hold there.
         axis: the number of the next loop's axis.
         sides: the branches around it, see `ElementAccess`.
     """
@@ -95,23 +117,29 @@ class _Place:
     sides: tuple[tuple[int, bool], ...] = ()
 
 
-@frozen
+@define
 class _Path:
     """A path while it is followed.
 
     Attributes:
-        choices: the sides of branches with barriers, in the order in which they are met.
-        met: how many of these were met.
-        block_epoch: the barriers of the block so far.
-        warp_epoch: the barriers of the warp so far.
+        choices: the sides of uniform branches with barriers, in the order of the statements.
+        branches: the number of such branches so far.
+        block_epoch: the number of barriers of the block so far.
+        warp_epoch: the number of barriers of the warp so far.
+        other_branches: the number of other branches so far.
+        fence: the visibility of the stores so far.
         accesses: the accesses so far.
-        joins: the counts of blocks so far.
+        count: the last count of blocks.
     """
 
     choices: tuple[bool, ...]
-    counts: dict[str, int] = field(factory=lambda: dict.fromkeys(_COUNTS, 0))
+    branches: int = 0
+    block_epoch: int = 0
+    warp_epoch: int = 0
+    other_branches: int = 0
+    fence: FenceState = FenceState.CLEAN
     accesses: list[ElementAccess] = field(factory=list)
-    joins: list[BlockCount] = field(factory=list)
+    count: BlockCount | None = None
 
 
 def paths_of(
@@ -141,8 +169,8 @@ def paths_of(
         path = _Path(choices)
         collector.path = path
         collector.body(kernel.body, _Place(first))
-        if path.counts["met"] > len(choices):  # the branch that was not settled took its body
-            settled = choices + (True,) * (path.counts["met"] - len(choices))
+        if path.branches > len(choices):  # the path took the bodies of branches without a choice
+            settled = choices + (True,) * (path.branches - len(choices))
             todo += [(*settled[:k], False) for k in range(len(choices), len(settled))]
         out.append(path.accesses)
     return out
@@ -156,22 +184,12 @@ def _depth(body: Sequence[Stmt]) -> int:
     return max(inner, default=0)
 
 
-def _smaller_of(stop: Expr, context: Context) -> tuple[Expr, ...]:
-    """Return the two bounds of which a loop's stop is the smaller one; none if it is another."""
-    while isinstance(stop, Var) and stop.name in context.definitions:
-        stop = context.definitions[stop.name]
-    match stop:
-        case Select(Binary("<", a, b), c, d) if (a, b) == (c, d):
-            return a, b
-    return ()
-
-
 class _Collector:
     """The walk along the paths of one kernel.
 
-    Statements are looked at once in front of it. The identities of those that have watched accesses
+    Statements are classified once before it. The identities of those that have watched accesses
     or change what holds behind them are in ``relevant``, of those whose own expressions load from
-    watched buffers in ``loading``, and of barriers and what contains one in ``waiting``.
+    watched buffers in ``loading``, and of barriers and statements that contain one in ``waiting``.
     """
 
     def __init__(self, kernel: KernelIR, watched: frozenset[str]) -> None:
@@ -182,13 +200,13 @@ class _Collector:
         self.loading: set[int] = set()
         self.waiting: set[int] = set()
         for s in kernel.body:
-            self._look_at(s)
+            self._classify(s)
 
-    def _look_at(self, s: Stmt) -> None:
+    def _classify(self, s: Stmt) -> None:
         """Add a statement, and those inside it, to the sets that they belong to."""
         inner = [x for body in nested(s) for x in body]
         for x in inner:
-            self._look_at(x)
+            self._classify(x)
         if any(y.buffer in self.watched for x in expressions_of(s) for y in loads(x)):
             self.loading.add(id(s))
         if isinstance(s, (Barrier, LastBlock)) or any(id(x) in self.waiting for x in inner):
@@ -197,7 +215,7 @@ class _Collector:
             self.relevant.add(id(s))
 
     def _is_relevant(self, s: Stmt, inner: Sequence[Stmt]) -> bool:
-        """Return whether a statement has watched accesses or changes what holds behind it.
+        """Return whether a statement has watched accesses or changes the context behind it.
 
         ``inner`` are the statements inside it that do. A loop that only defines variables does not.
         """
@@ -211,7 +229,7 @@ class _Collector:
         return is_changing or bool(inner) or id(s) in self.loading
 
     def body(self, body: Sequence[Stmt], place: _Place) -> Context:
-        """Follow the statements of a body; return what holds behind it."""
+        """Follow the statements of a body; return the context behind it."""
         for statement in body:
             if id(statement) in self.relevant:
                 context = self._statement(statement, place)
@@ -220,8 +238,8 @@ class _Collector:
         return place.context
 
     def _statement(self, s: Stmt, place: _Place) -> Context:
-        """Follow a statement; return what holds behind it."""
-        context, counts = place.context, self.path.counts
+        """Follow a statement; return the context behind it."""
+        context, path = place.context, self.path
         if id(s) in self.loading:
             for x in expressions_of(s):
                 self._loads(x, s, place)
@@ -237,16 +255,13 @@ class _Collector:
             case VectorStore():
                 self._access(s.buffer, s.index, s.width, True, s, place)
             case Barrier(scope):
-                counts["block" if scope is BarrierScope.BLOCK else "warp"] += 1
-                if scope is BarrierScope.BLOCK and counts["fences"] == STORED:
-                    counts["fences"] = MET
-            case Fence():
-                counts["fences"] = FENCED if counts["fences"] == MET else counts["fences"]
+                self._barrier(scope)
+            case Fence() if path.fence is FenceState.SYNCHRONIZED:
+                path.fence = FenceState.FENCED
             case LastBlock(counter, count):
-                counts["block"] += 1
-                is_fenced = counts["fences"] in (0, FENCED)
-                place_of_count = BlockCount(context.value(counter), count, is_fenced)
-                self.path.joins.append(place_of_count)
+                path.block_epoch += 1
+                is_fenced = path.fence in (FenceState.CLEAN, FenceState.FENCED)
+                path.count = BlockCount(context.value(counter), count, is_fenced)
             case Return():
                 return evolve(context, mask=np.zeros_like(context.mask), cache={})
             case If():
@@ -255,22 +270,32 @@ class _Collector:
                 self._loop(s, place)
         return context
 
+    def _barrier(self, scope: BarrierScope) -> None:
+        """Count a barrier."""
+        path = self.path
+        if scope is BarrierScope.WARP:
+            path.warp_epoch += 1
+            return
+        path.block_epoch += 1
+        if path.fence is FenceState.STORED:
+            path.fence = FenceState.SYNCHRONIZED
+
     def _branch(self, s: If, place: _Place) -> Context:
-        """Follow a branch; return what holds behind it."""
-        context, counts = place.context, self.path.counts
+        """Follow a branch; return the context behind it."""
+        context, path = place.context, self.path
         if isinstance(s.body[-1], Return) and not s.otherwise:
             return context.where(s.condition, False)
         is_uniform = context.is_uniform(s.condition)
         sides = place.sides
         if is_uniform and id(s) in self.waiting:
-            choices, met = self.path.choices, counts["met"]
-            counts["met"] += 1
-            side = choices[met] if met < len(choices) else True
+            number = path.branches
+            path.branches += 1
+            side = path.choices[number] if number < len(path.choices) else True
             chosen = s.body if side else s.otherwise
             self.body(chosen, evolve(place, context=context.where(s.condition, side)))
             return context
-        counts["branch"] += 1
-        number = counts["branch"]
+        path.other_branches += 1
+        number = path.other_branches
         for body, side in ((s.body, True), (s.otherwise, False)):
             own = (*sides, (number, side)) if is_uniform else sides
             if body:
@@ -279,21 +304,22 @@ class _Collector:
         return context
 
     def _loop(self, s: For, place: _Place) -> None:
-        """Follow a loop: all iterations at once, or one after the other if it has barriers."""
+        """Follow a loop: all iterations together, or one after the other if it has barriers."""
         context = place.context
         start = context.value(s.start)
         if id(s) in self.waiting:
             self._loop_with_barriers(s, place, start)
             return
         distance = context.distance(s.start, s.stop)
-        if (distance.high >= FAR).any() or start.is_far:
+        if (distance.high >= UNBOUNDED).any() or start.is_unbounded:
             inner = context.with_form(s.var.name, context.unknown())
         else:
             count = max(0, -(-int(distance.high.max()) // s.step))
             steps = context.along(place.axis, np.arange(count) * s.step)
             mask = steps.low < distance.high
             inner = context.with_form(s.var.name, start + steps, mask)
-            for bound in _smaller_of(s.stop, context):
+            bounds = tuple(minimum_operands(s.stop, context.definitions))
+            for bound in bounds if len(bounds) > 1 else ():
                 inner = inner.where(Binary("<", s.var, bound, bool_), True)
         self.body(s.body, _Place(inner, place.axis + 1, place.sides))
 
@@ -310,7 +336,7 @@ class _Collector:
                 f"or are not understood"
             )
         count = -(-int(distance.low.item()) // s.step)
-        if not distance.terms and count <= MOST_ITERATIONS:
+        if not distance.terms and count <= MAX_ITERATIONS:
             values = [start + context.number(k * s.step) for k in range(count)]
         else:
             variable = start + context.atom(IndexAtom(s.var.name))
@@ -322,9 +348,9 @@ class _Collector:
         """Add the loads in an expression."""
         if isinstance(x, Select):
             self._loads(x.condition, s, place)
-            for arm, side in ((x.a, True), (x.b, False)):
+            for operand, side in ((x.a, True), (x.b, False)):
                 at = evolve(place, context=place.context.where(x.condition, side))
-                self._loads(arm, s, at)
+                self._loads(operand, s, at)
             return
         if isinstance(x, Load):
             self._access(x.buffer, x.index, 1, False, s, place)
@@ -341,20 +367,20 @@ class _Collector:
         elements = context.value(index)
         if width > 1:
             elements = elements + context.along(context.rank - 1, np.arange(width))
-        counts = self.path.counts
+        path = self.path
         if is_store and buffer in self.params:
-            counts["fences"] = STORED
-        self.path.accesses.append(
+            path.fence = FenceState.STORED
+        path.accesses.append(
             ElementAccess(
                 buffer,
                 is_store,
                 s,
                 elements,
                 context.mask,
-                counts["block"],
-                counts["warp"],
+                path.block_epoch,
+                path.warp_epoch,
                 place.sides,
                 context.facts,
-                self.path.joins[-1] if self.path.joins else None,
+                path.count,
             )
         )

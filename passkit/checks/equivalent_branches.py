@@ -1,7 +1,7 @@
-"""Spans that are alike: where many small kernels are packed into one, two of a kind tell all.
+"""Equivalence classes of the branches of packed kernels: those that access memory alike.
 
-Whatever two of them do to each other in memory, any other two of their kind do as well. So races
-are looked for among a few, however many there are.
+Two branches of a class race with each other, and need barriers, exactly as any other two of their
+classes do. So few representatives are compared, however many small kernels are packed into one.
 """
 
 from __future__ import annotations
@@ -12,48 +12,54 @@ from itertools import groupby
 from passkit.ast.stage import Buffer, Part
 
 Fact = tuple[int, str, Hashable]
-"""A part, a buffer that it touches, and all there is to say of that but these two."""
-Spans = list[range]
-"""Spans by the numbers of their parts."""
+"""A part, a buffer that it accesses, and everything else that matters of the access."""
+Branches = list[range]
+"""Branches as the numbers of their parts."""
 
 
 def equivalent_branches(
     parts: Sequence[Part], scratch: Mapping[str, Buffer], facts: Iterable[Fact]
-) -> list[Spans]:
-    """The spans of packed parts by kind: what their parts do is the same, in memory like theirs.
+) -> list[Branches]:
+    """Return the branches of a pack in equivalence classes.
 
-    All parts are one span where some belong to every tile, or where one that writes a buffer of its
-    own has a neighbour that touches it too.
+    Args:
+        parts: the parts of a phase; those of one branch have the same span.
+        scratch: the scratch arrays by name.
+        facts: the accesses of all parts. Branches are equivalent if theirs are equal, up to the
+            names of buffers that only one branch accesses.
+
+    Returns: the classes. All parts are one branch if some belong to every tile, or if several
+    branches access a buffer without an offset.
     """
-    whole = [[range(len(parts))]]
+    single = [[range(len(parts))]]
     if any(p.span is None for p in parts):
-        return whole
+        return single
     runs = [[k for k, _ in run] for _, run in groupby(enumerate(parts), lambda x: x[1].span)]
-    spans = [range(run[0], run[-1] + 1) for run in runs]
-    if len({parts[s[0]].span for s in spans}) < len(spans):
-        return whole
-    of_part = [k for k, span in enumerate(spans) for _ in span]
-    found: list[list[Hashable]] = [[len(s)] for s in spans]
+    branches = [range(run[0], run[-1] + 1) for run in runs]
+    if len({parts[b[0]].span for b in branches}) < len(branches):
+        return single
+    branch_of = [k for k, branch in enumerate(branches) for _ in branch]
+    facts_of: list[list[Hashable]] = [[len(b)] for b in branches]
     owner: dict[str, int] = {}
-    number: list[dict[str, int]] = [{} for _ in spans]
+    number: list[dict[str, int]] = [{} for _ in branches]
     for part, buffer, fact in facts:
-        k = of_part[part]
+        k = branch_of[part]
         memory: Hashable = None
-        held = scratch.get(buffer)
-        if held is not None and held.offset is not None:
-            memory = held.offset, held.extent, held.dtype, held.of_row
+        array = scratch.get(buffer)
+        if array is not None and array.offset is not None:
+            memory = array.offset, array.extent, array.dtype, array.of_row
         elif buffer:
             if owner.setdefault(buffer, k) != k:
-                return whole
-            of_row = held is not None and held.of_row
-            memory = number[k].setdefault(buffer, len(number[k])), held is None, of_row
-        found[k].append((part - spans[k][0], memory, fact))
-    kinds: dict[Hashable, Spans] = {}
-    for span, said in zip(spans, found, strict=True):
-        kinds.setdefault(tuple(said), []).append(span)
-    return list(kinds.values())
+                return single
+            of_row = array is not None and array.of_row
+            memory = number[k].setdefault(buffer, len(number[k])), array is None, of_row
+        facts_of[k].append((part - branches[k][0], memory, fact))
+    classes: dict[Hashable, Branches] = {}
+    for branch, own in zip(branches, facts_of, strict=True):
+        classes.setdefault(tuple(own), []).append(branch)
+    return list(classes.values())
 
 
-def two_of_each_kind(kinds: Iterable[Spans]) -> frozenset[int]:
-    """The parts of the first two spans of each kind."""
-    return frozenset(part for spans in kinds for span in spans[:2] for part in span)
+def representatives(classes: Iterable[Branches]) -> frozenset[int]:
+    """Return the numbers of the parts of the first two branches of each class."""
+    return frozenset(part for branches in classes for branch in branches[:2] for part in branch)

@@ -1,10 +1,10 @@
-"""The check that no two threads meet at an element of memory, in kernels of loop IR.
+"""The check that no two threads race for an element of memory, in kernels of loop IR.
 
-It looks at the final form alone. Two accesses of one element by different threads, of which one
-writes, are a race unless a barrier that both threads wait at stands between them; threads of
-different blocks never wait for each other. Elements are enumerated for all threads of a block and
-all iterations, so that the answer is exact where indices are sums of literals, indices of threads
-and blocks, and their quotients and remainders; what is not understood is refused.
+It looks at the final form alone. Two accesses to one element by different threads, of which one is
+a store, are a race unless a barrier of both threads stands between them; threads of different
+blocks never wait for each other. Elements are enumerated for all threads of a block and all
+iterations, so that the answer is exact where indices are sums of literals, indices of threads and
+blocks, and their quotients and remainders. A kernel with any other index is refused.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from attrs import frozen
 
-from passkit.checks.accesses import MOST_POINTS, ElementAccess, paths_of
-from passkit.checks.affine import FAR, Affine, Array, IndexAtom
-from passkit.checks.blocks import axes_of_quotients, meeting_of_blocks
-from passkit.checks.joins import JoinAccess, counts_of, meeting_of_joins
+from passkit.checks.accesses import MAX_POINTS, ElementAccess, paths_of
+from passkit.checks.affine import UNBOUNDED, Affine, Array, IndexAtom
+from passkit.checks.cross_block import axes_of_quotients, race_of_blocks
+from passkit.checks.last_block import counters_of, race_of_last_blocks
 from passkit.errors import CodeGenError
 from passkit.ir.loop import WARP, KernelIR, LoopBuffer, StorageScope
 from passkit.ir.text import print_statement
@@ -26,17 +26,17 @@ from passkit.values.size import Extent
 
 @frozen
 class Race:
-    """Two accesses of threads that do not wait for each other, or one that is not understood.
+    """Two accesses without a barrier between them, or one whose index is not understood.
 
     Attributes:
         buffer: the name of the buffer.
-        what: what is wrong.
+        description: the element and the threads or blocks, as text behind the buffer's name.
         first: an access.
         then: another one, or the same.
     """
 
     buffer: str
-    what: str
+    description: str
     first: ElementAccess
     then: ElementAccess
 
@@ -59,7 +59,7 @@ def check_races(kernel: KernelIR, name: str, sizes: Sequence[Extent], blocks: Ex
             for a in (race.first, race.then)
         ]
         where = f"in '{texts[0]}'" + ("" if race.first is race.then else f" and in '{texts[1]}'")
-        raise CodeGenError(f"kernel {name} has a race at {race.buffer}{race.what}, {where}")
+        raise CodeGenError(f"kernel {name} has a race at {race.buffer}{race.description}, {where}")
 
 
 def races(kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent) -> Iterator[Race]:
@@ -77,7 +77,7 @@ def races(kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent) -> Iterator
     for path in paths:
         for name in shared:
             own = [a for a in path if a.buffer == name]
-            yield from _outside(own, shared[name])
+            yield from _out_of_bounds(own, shared[name])
             yield from _InBlock(kernel, own).races()
     for y in written:
         races: list[Race] = []
@@ -97,12 +97,12 @@ def _global_races(
     for path in paths:
         yield from _InBlock(kernel, [a for a in path if a.buffer in names]).races()
     accesses = [a for path in paths for a in path if a.buffer in names]
-    before = [a for a in accesses if a.join is None]
+    before = [a for a in accesses if a.count is None]
     if blocks != 1 and any(a.is_store for a in before):
-        what = meeting_of_blocks(before)
-        if what is not None:
+        description = race_of_blocks(before)
+        if description is not None:
             store = next(a for a in before if a.is_store)
-            yield Race(store.buffer, what, before[0], store)
+            yield Race(store.buffer, description, before[0], store)
     for path in paths:
         yield from _races_behind(kernel, [a for a in path if a.buffer in names], blocks)
 
@@ -111,27 +111,22 @@ def _races_behind(
     kernel: KernelIR, accesses: Sequence[ElementAccess], blocks: Extent
 ) -> Iterator[Race]:
     """Yield the races of accesses behind a count of blocks, on one path."""
-    behind = [a for a in accesses if a.join is not None]
+    behind = [a for a in accesses if a.count is not None]
     if not behind:
         return
-    join = behind[0].join
-    assert join is not None
-    if any(a.join is not join for a in behind):
+    count = behind[0].count
+    assert count is not None
+    if any(a.count is not count for a in behind):
         yield Race(behind[0].buffer, ": blocks are counted twice", behind[0], behind[-1])
         return
-    counters = counts_of(join, blocks if isinstance(blocks, int) else None, kernel.counters)
+    counters = counters_of(count, blocks if isinstance(blocks, int) else None, kernel.counters)
     if isinstance(counters, str):
         yield Race(behind[0].buffer, f": {counters}", accesses[0], behind[0])
         return
-    before = [_join_access(a) for a in accesses if a.join is None]
-    what = meeting_of_joins(before, [_join_access(a) for a in behind], counters)
-    if what is not None:
-        yield Race(behind[0].buffer, what, accesses[0], behind[0])
-
-
-def _join_access(a: ElementAccess) -> JoinAccess:
-    """Return what matters of an access where blocks are counted."""
-    return JoinAccess(a.index, a.mask, a.facts, a.is_store)
+    before = [a for a in accesses if a.count is None]
+    description = race_of_last_blocks(before, behind, counters)
+    if description is not None:
+        yield Race(behind[0].buffer, description, accesses[0], behind[0])
 
 
 def _partners(kernel: KernelIR, output: LoopBuffer) -> list[str]:
@@ -148,20 +143,20 @@ def _partners(kernel: KernelIR, output: LoopBuffer) -> list[str]:
     ]
 
 
-def _outside(accesses: Sequence[ElementAccess], buffer: LoopBuffer) -> Iterator[Race]:
-    """Yield the accesses that leave a shared array."""
+def _out_of_bounds(accesses: Sequence[ElementAccess], buffer: LoopBuffer) -> Iterator[Race]:
+    """Yield the accesses beyond the extent of a shared array."""
     assert isinstance(buffer.extent, int)
     for a in accesses:
         low, high = _hull(a)
         if not a.index.terms and low <= high and (low < 0 or high >= buffer.extent):
-            bad = high if high >= buffer.extent else low
-            shown = "[?]: an index is not understood" if abs(bad) >= FAR else f"[{bad}]"
-            what = f"{shown}, which is not within its extent {buffer.extent}"
-            yield Race(buffer.name, what, a, a)
+            number = high if high >= buffer.extent else low
+            shown = "[?]: an index is not understood" if abs(number) >= UNBOUNDED else f"[{number}]"
+            description = f"{shown}, which is not within its extent {buffer.extent}"
+            yield Race(buffer.name, description, a, a)
 
 
 def _hull(a: ElementAccess) -> tuple[int, int]:
-    """Return the smallest and largest number of an access; a high below the low for none."""
+    """Return the lowest and highest number of an access; (0, -1) if no thread makes it."""
     low, high, inside = np.broadcast_arrays(a.index.low, a.index.high, a.mask)
     if not inside.any():
         return 0, -1
@@ -174,13 +169,13 @@ class _Footprint:
 
     Attributes:
         elements: the elements, each once, in order.
-        least: the lowest thread that accesses each of them.
-        most: the highest one.
+        first_thread: the lowest thread that accesses each of them.
+        last_thread: the highest one.
     """
 
     elements: Array
-    least: Array
-    most: Array
+    first_thread: Array
+    last_thread: Array
 
 
 class _InBlock:
@@ -209,26 +204,26 @@ class _InBlock:
         first, then = self._footprint(a), self._footprint(b)
         if any(f is not None and not f.elements.size for f in (first, then)):
             return None
-        if a.index.is_far or b.index.is_far or a.index.terms != b.index.terms:
+        if a.index.is_unbounded or b.index.is_unbounded or a.index.terms != b.index.terms:
             return Race(a.buffer, "[?]: indices that are not understood", a, b)
         if first is None or then is None:
             return Race(a.buffer, "[?]: indices of too many values", a, b)
-        common, least, most = first.elements, first.least, first.most
+        common, low, high = first.elements, first.first_thread, first.last_thread
         if then is not first:
             common, left, right = np.intersect1d(
                 first.elements, then.elements, assume_unique=True, return_indices=True
             )
-            least = np.minimum(first.least[left], then.least[right])
-            most = np.maximum(first.most[left], then.most[right])
-        party = WARP if a.warp_epoch != b.warp_epoch else 1
-        meeting = np.flatnonzero(least // party != most // party)
-        if not meeting.size:
+            low = np.minimum(first.first_thread[left], then.first_thread[right])
+            high = np.maximum(first.last_thread[left], then.last_thread[right])
+        group = WARP if a.warp_epoch != b.warp_epoch else 1  # the threads that wait in between
+        conflicts = np.flatnonzero(low // group != high // group)
+        if not conflicts.size:
             return None
-        at = int(meeting[0])
-        names = [f"({t // self.launch.x}, {t % self.launch.x})" for t in (least[at], most[at])]
+        at = int(conflicts[0])
+        names = [f"({t // self.launch.x}, {t % self.launch.x})" for t in (low[at], high[at])]
         element = _element(a.index, int(common[at]))
-        what = f"[{element}], of threads {names[0]} and {names[1]} (y, x)"
-        return Race(a.buffer, what, a, b)
+        description = f"[{element}], of threads {names[0]} and {names[1]} (y, x)"
+        return Race(a.buffer, description, a, b)
 
     def _footprint(self, a: ElementAccess) -> _Footprint | None:
         """Return the elements of an access and their threads; None if there are too many."""
@@ -248,17 +243,17 @@ class _InBlock:
         low, high, mask, thread = np.broadcast_arrays(a.index.low, a.index.high, mask, thread)
         if not a.index.is_exact:  # all that lies between the bounds of a thread
             axes = tuple(range(2, rank))
-            low = np.where(mask, low, FAR).min(axis=axes)
-            high = np.where(mask, high, -FAR).max(axis=axes)
+            low = np.where(mask, low, UNBOUNDED).min(axis=axes)
+            high = np.where(mask, high, -UNBOUNDED).max(axis=axes)
             thread, mask = thread.min(axis=axes), mask.any(axis=axes)
         low, high, thread = low[mask], high[mask], thread[mask]
         if not low.size:
             return _Footprint(low, thread, thread)
-        if low.size > MOST_POINTS or int((high - low).max()) > MOST_POINTS:
+        if low.size > MAX_POINTS or int((high - low).max()) > MAX_POINTS:
             return None
         if not np.array_equal(low, high):
             counts = high - low + 1
-            if counts.sum() > MOST_POINTS:
+            if counts.sum() > MAX_POINTS:
                 return None
             ends = np.cumsum(counts)
             offsets = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
@@ -268,8 +263,8 @@ class _InBlock:
         order = np.argsort(low, kind="stable")
         elements, thread = low[order], thread[order]
         starts = np.flatnonzero(np.concatenate([[True], elements[1:] != elements[:-1]]))
-        least, most = np.minimum.reduceat(thread, starts), np.maximum.reduceat(thread, starts)
-        return _Footprint(elements[starts], least, most)
+        first, last = np.minimum.reduceat(thread, starts), np.maximum.reduceat(thread, starts)
+        return _Footprint(elements[starts], first, last)
 
 
 def _element(index: Affine, number: int) -> str:

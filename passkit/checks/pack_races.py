@@ -1,7 +1,7 @@
-"""The check that no two threads meet at an element of memory, in packs of loop nests.
+"""The check that no two threads race for an element of memory, in packs of loop nests.
 
-Parts share no buffer that one of them writes (`passkit.ir.verify_pack`), so that each is looked at
-by itself, and its blocks must not be those of another one.
+Parts share no buffer that one of them stores to (`passkit.ir.verify_pack`), so that each is checked
+by itself. Each block of the kernel must belong to one part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def check_pack_races(
 ) -> None:
     """Look for races in the nests of a pack, and for blocks of two parts or of none.
 
-    Equal parts are looked at once.
+    Equal parts are checked once.
 
     Args:
         pack: the pack; `passkit.ir.verify_pack` has found no violation.

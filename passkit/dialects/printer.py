@@ -231,7 +231,7 @@ class _Printer:
 
     def _part(self, part: FinalPart) -> None:
         rows = None if part.are_rows_inside else part.rows
-        if part.waits:
+        if part.barrier_before:
             self.body.wait()
         for let in part.lets:
             self.body.let(let)
@@ -252,7 +252,7 @@ class _Printer:
             self.body.close()
 
     def _stage(self, stage: FinalStage) -> None:
-        if stage.waits:
+        if stage.barrier_before:
             self.body.wait()
         self.body.scalars.positions.update(stage.variables)
         if stage.is_of_vectors:

@@ -20,13 +20,13 @@ class FinalStage:
         statements: those of vectors, or those of threads.
         is_of_vectors: whether they are those of vectors.
         variables: the names of its loops' variables.
-        waits: whether a barrier of the threads of the row, or of the tile, precedes it.
+        barrier_before: whether a barrier of the threads of the row, or of the tile, precedes it.
     """
 
     statements: Statements
     is_of_vectors: bool
     variables: tuple[str, ...] = ()
-    waits: bool = False
+    barrier_before: bool = False
 
 
 @frozen
@@ -50,7 +50,7 @@ class FinalPart:
         row_lets: locals of a row.
         digits: coordinates of a row that are counted.
         stages: the stages.
-        waits: whether a barrier of the threads of the tile precedes it.
+        barrier_before: whether a barrier of the threads of the tile precedes it.
         span: the tiles of this part, where several parts are packed into a phase.
         are_rows_inside: whether the statements of the stages have the loop over rows themselves.
     """
@@ -60,7 +60,7 @@ class FinalPart:
     row_lets: tuple[Let, ...]
     digits: tuple[RowDigit, ...]
     stages: tuple[FinalStage, ...]
-    waits: bool
+    barrier_before: bool
     span: tuple[Expr, Expr] | None
     are_rows_inside: bool = False
 

@@ -14,9 +14,9 @@ from passkit.analysis.groups import groups_of
 from passkit.analysis.size_arguments import pool_sizes
 from passkit.analysis.slots import aligned
 from passkit.ast.stage import Buffer, KernelAST, Place
-from passkit.checks.hazards import check_hazards
 from passkit.checks.ir_races import check_races
 from passkit.checks.pack_races import check_pack_races
+from passkit.checks.stage_races import check_stage_races
 from passkit.diagnostics import Diagnostic
 from passkit.dialects import dialect_of
 from passkit.dialects.base import Reach, language_of
@@ -208,7 +208,7 @@ def _kernel(
     aliased_names = frozenset(ast.params[k].name for k in aliased)
     text = print_kernel(ast, "KERNEL", printer, aliased_names)
     name, digest, source = _named(text, ops[-1], dialect)
-    check_hazards(ast, name, sizes)
+    check_stage_races(ast, name, sizes)
     return Kernel(
         name=name,
         key=digest,

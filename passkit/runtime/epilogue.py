@@ -121,7 +121,12 @@ class _RowKernel(NamedTuple):
             return None
         tile, (part,) = ast.phases[0].tile.var, ast.phases[0].parts
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
-        if part.row_lets or part.waits or part.span is not None or len(stages) < len(part.stages):
+        if (
+            part.row_lets
+            or part.barrier_before
+            or part.span is not None
+            or len(stages) < len(part.stages)
+        ):
             return None
         if part.lets == ():
             tiling = rows_of(part, tile)
@@ -162,7 +167,7 @@ class _RowKernel(NamedTuple):
         large: set[str] = set()
         shared: set[str] = set()
         for stage in self.stages:
-            if len(stage.loops) != 1 or stage.before or stage.after or stage.waits:
+            if len(stage.loops) != 1 or stage.before or stage.after or stage.barrier_before:
                 return None
             (loop,) = stage.loops
             if self.has_channels and not self._is_over_channels(loop, channels):

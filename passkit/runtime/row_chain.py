@@ -280,7 +280,7 @@ def _row_kernel(step: ProgramStep, rows: Extent) -> _ChainKernel | None:
         return None
     part, tile = ast.phases[0].parts[0], ast.phases[0].tile.var
     stages = tuple(s for s in part.stages if isinstance(s, Stage))
-    if part.waits or part.span is not None or len(stages) < len(part.stages):
+    if part.barrier_before or part.span is not None or len(stages) < len(part.stages):
         return None
     tiling = _tiling_of(part, stages, tile, ast.sizes)
     if tiling is None or kernel.sizes[tiling.rows_index] != rows:
@@ -353,7 +353,9 @@ def _arrays_by_row(stages: Sequence[Stage], row: Var) -> set[str] | None:
     own: set[str] = set()
     others: set[str] = set()
     for stage in stages:
-        if stage.waits or not all(isinstance(s, (Let, Store, Fold, Prefetch)) for s in stage.body):
+        if stage.barrier_before or not all(
+            isinstance(s, (Let, Store, Fold, Prefetch)) for s in stage.body
+        ):
             return None
         if any(isinstance(s, Fold) and s.buffer is not None for s in stage.body):
             return None

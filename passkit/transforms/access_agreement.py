@@ -116,7 +116,7 @@ def _intervals(phase: Phase) -> Iterator[list[int]]:
     for part in phase.parts:
         first = len(numbers)
         for k, stage in enumerate(part.stages):
-            count += stage.waits or (k == 0 and part.waits)
+            count += stage.barrier_before or (k == 0 and part.barrier_before)
             numbers.append(count)
         if part.rows is not None and part.stages:
             begins.append((numbers[first], numbers[-1]))

@@ -156,9 +156,9 @@ class _Threads:
     def _stage(self, stage: Stage | Dot, agreement: Agreement | None) -> FinalStage:
         """Return a stage in final form. Raises: CodeGenError for a scan, which needs vectors."""
         if isinstance(stage, Dot):
-            return FinalStage(self.stages.product(stage), False, (), stage.waits)
+            return FinalStage(self.stages.product(stage), False, (), stage.barrier_before)
         statements = self.stages.statements(stage, agreement)
-        return FinalStage(statements, False, _variables(stage), stage.waits)
+        return FinalStage(statements, False, _variables(stage), stage.barrier_before)
 
 
 class _Vectors:
@@ -207,9 +207,9 @@ class _Vectors:
         """
         if isinstance(stage, Dot):
             statements = product_statements(stage, self.features, self.dtypes)
-            return FinalStage(statements, False, (), stage.waits)
+            return FinalStage(statements, False, (), stage.barrier_before)
         vectors: tuple[VectorStmt, ...] = tuple(self.stages.statements(stage))
-        return FinalStage(vectors, True, _variables(stage), stage.waits)
+        return FinalStage(vectors, True, _variables(stage), stage.barrier_before)
 
 
 def final_part(
@@ -233,7 +233,7 @@ def final_part(
         tuple(let for let in part.row_lets if let not in counted),
         digits,
         tuple(stages),
-        part.waits,
+        part.barrier_before,
         part.span,
         are_rows_inside,
     )

@@ -76,7 +76,12 @@ def fused_stages(
         shared: the dtypes of the shared arrays.
     """
     stages = tuple(s for s in part.stages if isinstance(s, Stage))
-    if len(stages) != len(part.stages) or len(stages) < 2 or part.rows is not None or part.waits:
+    if (
+        len(stages) != len(part.stages)
+        or len(stages) < 2
+        or part.rows is not None
+        or part.barrier_before
+    ):
         return None
     if not any(isinstance(s, Fold) for stage in stages for s in stage.body):
         return None
@@ -117,7 +122,7 @@ def _fits(stage: Stage, fused: FusedStages) -> bool:
     *serial, lane = stage.loops or (None,)
     if lane != fused.lane or any(x is None or x.level is not Level.THREAD for x in serial):
         return False
-    if stage.after or stage.waits or any(x is None or x.down for x in serial):
+    if stage.after or stage.barrier_before or any(x is None or x.down for x in serial):
         return False
     place = Binary("-", lane.var, lane.start, dt.int64)
     written = {

@@ -56,7 +56,9 @@ def spelled(graph: Graph) -> bool:
     """Whether every kernel of a graph that reads an input folds where it stands."""
     plan = pk.ApplyPasses(graph, DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion") + 1])
     layouts = [analyze_domain(g.graph) for g in plan.attrs["subgraph"].values() if g.graph.inputs]
-    return bool(layouts) and all(isinstance(x, DomainInfo) and not x.domain.reduced for x in layouts)
+    return bool(layouts) and all(
+        isinstance(x, DomainInfo) and not x.domain.reduced for x in layouts
+    )
 
 
 def test_pools_equal_the_interpreter() -> None:

@@ -1,4 +1,4 @@
-"""Races of threads in kernels of loop IR are found, and kernels without any are let through."""
+"""Races of threads in kernels of loop IR are reported; kernels without any pass."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check(body: str, blocks: Any = 16, sizes: tuple[int, ...] = (100,), head: st
 
 
 def test_kernels_of_the_corpus_have_no_races() -> None:
-    """No kernel that the compiler makes is refused."""
+    """The check accepts all kernels of the compiler."""
     for p in programs():
         check_races(p.ir, p.name, p.kernel.sizes, p.kernel.grid)
 
@@ -43,18 +43,17 @@ FREE = {
     "own elements": "s[id] = 1.0:f32\nt[id] = s[id]",
     "one barrier of the block": "s[id] = 1.0:f32\nbarrier block\nt[id] = s[127 - id]",
     "one barrier of the warp": "s[id] = 1.0:f32\nbarrier warp\nt[id] = s[ty * 32 + 31 - tx]",
-    "one lane": "if tx == 0 {\ns[ty] = 1.0:f32\n}\nbarrier block\nt[id] = s[0]",
-    "one lane of several warps": "if @thread_x % 32 == 0 {\ns[ty + tx // 32] = 1.0:f32\n}",
+    "one thread": "if tx == 0 {\ns[ty] = 1.0:f32\n}\nbarrier block\nt[id] = s[0]",
+    "one thread of several warps": "if @thread_x % 32 == 0 {\ns[ty + tx // 32] = 1.0:f32\n}",
     "halves with a barrier between": "if tx < 16 {\ns[id] = 1.0:f32\n}\nbarrier warp\n"
     "if tx >= 16 {\nt[id] = s[id - 16]\n}",
-    "two halves by turns": "for serial i = 0 to 4 {\nif id < 64 {\n"
+    "two halves in alternate iterations": "for serial i = 0 to 4 {\nif id < 64 {\n"
     "t[id] = s[63 - id + (i + 1) % 2 * 64]\ns[id + i % 2 * 64] = 1.0:f32\n}\nbarrier block\n}",
-    "any number of turns": "for serial i = 0 to n0 {\ns[id] = 1.0:f32\nbarrier block\n"
+    "any number of iterations": "for serial i = 0 to n0 {\ns[id] = 1.0:f32\nbarrier block\n"
     "t[id] = s[127 - id]\nbarrier block\n}",
     "a chosen row": "index row: i64 = select(tx < n0, tx, n0 - 1)\n"
     "if tx < n0 {\ns[ty * 32 + row] = 1.0:f32\n}",
-    "branches that a block takes alike": "if block < 3 {\ns[id] = 1.0:f32\n} else {\n"
-    "s[127 - id] = 1.0:f32\n}",
+    "uniform branches": "if block < 3 {\ns[id] = 1.0:f32\n} else {\ns[127 - id] = 1.0:f32\n}",
     "rows of blocks": "y0[block * 128 + id] = 1.0:f32",
     "columns of blocks": "y0[id * 16 + block % 16] = 1.0:f32",
     "tiles of rows and columns": "y0[block // 4 * 512 + block % 4 * 32 + ty * 128 + tx] = 0.0:f32",
@@ -115,8 +114,8 @@ def test_a_race_is_named(body: str) -> None:
         check(body)
 
 
-def test_any_number_of_blocks_is_looked_at() -> None:
-    """Where the number of blocks is not known, blocks far apart do not meet, either."""
+def test_any_number_of_blocks_is_checked() -> None:
+    """With an unknown number of blocks, blocks at any distance are compared."""
     blocks = Size.symbol("n")
 
     check(FREE["rows of warps"], blocks)
@@ -125,7 +124,7 @@ def test_any_number_of_blocks_is_looked_at() -> None:
 
 
 def test_one_block_has_no_others() -> None:
-    """Where there is one block, its rows are known, and no other block writes."""
+    """With one block the rows are literals, and no other block stores."""
     body = "if block * 4 + ty >= n0 {\nreturn\n}\nif tx == 0 {\ny0[0] = 1.0:f32\n}"
 
     check(body, blocks=1, sizes=(1,))
@@ -133,8 +132,8 @@ def test_one_block_has_no_others() -> None:
         check(body, blocks=1, sizes=(2,))
 
 
-def test_an_input_in_the_place_of_an_output_is_read_by_its_own_thread() -> None:
-    """Buffers that share memory are read and written by one thread, or with a barrier between."""
+def test_an_input_that_shares_memory_with_an_output() -> None:
+    """Such buffers are accessed by one thread for each element, or with a barrier between."""
     head = HEAD.replace("size n0\n", "size n0\naliased x0, y0\n")
     own = "y0[block * 128 + id] = x0[block * 128 + id]"
     other = "y0[block * 128 + id] = x0[block * 128 + 127 - id]"
@@ -150,8 +149,8 @@ def test_an_input_in_the_place_of_an_output_is_read_by_its_own_thread() -> None:
 COUNTED = HEAD.replace("size n0\n", "size n0\ncounters 4\n")
 """A kernel that counts blocks, with 16 of them in these tests."""
 STORED = "y0[block * 128 + id] = 1.0:f32\nbarrier block\nfence\n"
-"""What each block stores before it is counted."""
-JOINS = {
+"""The stores of each block before it is counted."""
+LAST_BLOCKS = {
     "all blocks": "last_block of 16 at 0\nif id < 16 {\ny0[id * 128] = y0[id * 128] + 1.0:f32\n}",
     "blocks of a column": "last_block of 4 at block % 4\n"
     "y0[block % 4 * 128 + id] = y0[block % 4 * 128 + 512 + id]",
@@ -159,19 +158,19 @@ JOINS = {
 }
 
 
-@pytest.mark.parametrize("name", JOINS)
-def test_last_blocks_may_touch_what_counted_blocks_have_touched(name: str) -> None:
-    """What the blocks of a counter stored and fenced belongs to the last of them."""
-    check(STORED + JOINS[name], head=COUNTED)
+@pytest.mark.parametrize("name", LAST_BLOCKS)
+def test_last_blocks_may_access_elements_of_counted_blocks(name: str) -> None:
+    """The last block of a counter may access all that the others stored and fenced."""
+    check(STORED + LAST_BLOCKS[name], head=COUNTED)
 
 
-MEETING = {
+LAST_BLOCK_RACES = {
     "too few blocks": (
         STORED + "last_block of 15 at 0\ny0[id] = y0[id + 128]",
         16,
         r"y0: counter 0 counts 16 blocks, not 15",
     ),
-    "a counter that there is not": (
+    "a counter that does not exist": (
         STORED + "last_block of 2 at block % 8\ny0[block % 8 * 128 + id] = 0.0:f32",
         16,
         r"y0: counter 7 of 4",
@@ -212,7 +211,7 @@ MEETING = {
         16,
         r"y0\[\?\] behind a count: what a block does there depends on which one it is",
     ),
-    "a place that is not understood": (
+    "an index that is not understood": (
         STORED + "last_block of 16 at 0\nr[0] = y0[id * n0]",
         16,
         r"y0\[\?\] behind a count: indices that are not understood",
@@ -225,10 +224,10 @@ MEETING = {
 }
 
 
-@pytest.mark.parametrize("name", MEETING)
-def test_blocks_that_meet_behind_a_count_are_found(name: str) -> None:
-    """The message says what is wrong with the count, or at which element counters meet."""
-    body, blocks, message = MEETING[name]
+@pytest.mark.parametrize("name", LAST_BLOCK_RACES)
+def test_races_behind_a_count_are_reported(name: str) -> None:
+    """The message names the error in the count, or the element of two counters."""
+    body, blocks, message = LAST_BLOCK_RACES[name]
     sizes: Any = (Size.symbol("m"),) if "n0" in body else (100,)
     with pytest.raises(CodeGenError, match=message):
         check(body, blocks, sizes, head=COUNTED)

@@ -13,7 +13,7 @@ import passkit as pk
 from passkit.analysis.group import Group, Kind
 from passkit.ast import const
 from passkit.ast.stage import KernelAST, Phase
-from passkit.checks.hazards import check_hazards
+from passkit.checks.stage_races import check_stage_races
 from passkit.diagnostics import Diagnostic
 from passkit.errors import BlocksError, CodeGenError, ScheduleError
 from passkit.graph.kernel import Kernel
@@ -348,10 +348,10 @@ def test_missing_barriers_are_found(program: Program) -> None:
     """Without the barrier a tile reads what another one writes: both checks say so."""
     graph, names = together(program())
     kernel = kernel_of(graph, names)
-    check_hazards(kernel.ast, "whole", kernel.sizes)
+    check_stage_races(kernel.ast, "whole", kernel.sizes)
     for broken in (merged(kernel.ast), side_by_side(kernel.ast)):
         with pytest.raises(CodeGenError, match="kernel broken has a race: .* in a tile before"):
-            check_hazards(broken, "broken", kernel.sizes)
+            check_stage_races(broken, "broken", kernel.sizes)
 
 
 def test_missing_barriers_are_found_block_by_block() -> None:

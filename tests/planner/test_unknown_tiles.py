@@ -10,7 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.tilemap import guessed
-from passkit.checks.hazards import hazards
+from passkit.checks.stage_races import stage_races
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import known_shape
 from passkit.planner.multi_nest import plan_multi_nest
@@ -63,7 +63,7 @@ def plan_of(exe: Executable) -> Schedule:
 
 @pytest.mark.parametrize("name", MADE)
 def test_one_kernel_block_by_block(name: str) -> None:
-    """A group is one kernel for any T, without hazards between tiles."""
+    """A group is one kernel for any T, without races between tiles."""
     graph, names = together(MADE[name]("T"))
     exe = pk.compile(graph, target="blocks", keep_together=names)
 
@@ -71,7 +71,7 @@ def test_one_kernel_block_by_block(name: str) -> None:
     for extent in (1, 17, 40):
         agree(graph, exe, extent)
     (kernel,) = exe.kernels
-    assert list(hazards(kernel.ast, kernel.sizes)) == []
+    assert list(stage_races(kernel.ast, kernel.sizes)) == []
 
 
 @pytest.mark.parametrize("name", MADE)

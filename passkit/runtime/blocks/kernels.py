@@ -159,7 +159,7 @@ class _KernelRun:
                 if not first <= tile < end:
                     continue
                 part_tile = tile - first
-            if part.waits or self.stages_are_loops:
+            if part.barrier_before or self.stages_are_loops:
                 self._tile_barrier()
             values = {**self.variables, phase.tile.var.name: np.int64(part_tile)}
             self._run_part(part, values, tile)
@@ -205,7 +205,7 @@ class _KernelRun:
         tile in the phase. Raises: BlocksError for a wrong access.
         """
         for stage in part.stages:
-            if stage.waits or self.stages_are_loops:
+            if stage.barrier_before or self.stages_are_loops:
                 if part.rows is None:
                     self._tile_barrier()
                 else:

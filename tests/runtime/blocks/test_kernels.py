@@ -53,7 +53,7 @@ SAME = stage("same", LANES, store("y0", LANE, load("s0", LANE)))
 
 def waiting(stage: Stage) -> Stage:
     """Return the stage with a barrier before it."""
-    return evolve(stage, waits=True)
+    return evolve(stage, barrier_before=True)
 
 
 def test_barriers_are_needed_where_stages_are_no_loops() -> None:
@@ -79,7 +79,7 @@ def test_a_part_with_a_barrier_is_ordered() -> None:
     rows = loop(ROW, 4, Level.WARP)
     fill = stage("fill", loop(LANE, 2), store("s0", ROW * 2 + LANE, load("x0", ROW * 2 + LANE)))
     free = kernel(part(fill, rows=rows), part(TURNED), scratch=(shared(),))
-    held = kernel(part(fill, rows=rows), part(TURNED, waits=True), scratch=(shared(),))
+    held = kernel(part(fill, rows=rows), part(TURNED, barrier_before=True), scratch=(shared(),))
 
     assert run(held, "waits")[0] == 8
     with fault(r"loads s0\[7\], which another thread stores in stage fill"):
@@ -89,8 +89,10 @@ def test_a_part_with_a_barrier_is_ordered() -> None:
 def test_the_next_tile_needs_a_barrier() -> None:
     """Threads go on to the next tile and row in the same scratch memory."""
     tile = (
-        stage("write", LANES, store("s0", LANE, load("x0", LANE)), waits=False),
-        stage("turned", LANES, store("y0", LANE + TILE * 8, load("s0", 7 - LANE)), waits=True),
+        stage("write", LANES, store("s0", LANE, load("x0", LANE)), barrier_before=False),
+        stage(
+            "turned", LANES, store("y0", LANE + TILE * 8, load("s0", 7 - LANE)), barrier_before=True
+        ),
     )
     again = kernel(part(waiting(tile[0]), tile[1]), tiles=3, y=24, scratch=(shared(),))
     assert run(again, "waits").tolist() == [8, 7, 6, 5, 4, 3, 2, 1] * 3
@@ -101,7 +103,9 @@ def test_the_next_tile_needs_a_barrier() -> None:
         run(kernel(part(*tile), tiles=3, y=24, scratch=(shared(),)), "waits")
 
     row = loop(ROW, 3, Level.WARP)
-    turned = stage("turned", LANES, store("y0", LANE + ROW * 8, load("s0", 7 - LANE)), waits=True)
+    turned = stage(
+        "turned", LANES, store("y0", LANE + ROW * 8, load("s0", 7 - LANE)), barrier_before=True
+    )
     own = (shared(of_row=True),)
     assert run(kernel(part(waiting(tile[0]), turned, rows=row), y=24, scratch=own), "waits")[8] == 8
     with fault(
@@ -319,7 +323,7 @@ def test_matrix_products_are_checked() -> None:
     fill = stage("fill", loop(LANE, 4), store("s0", LANE, load("x0", LANE)))
     expected = (np.arange(1, 9).reshape(2, 2, 2) @ np.arange(1, 5).reshape(2, 2)).ravel()
     free = kernel(part(fill, product), scratch=(shared(4),))
-    held = kernel(part(fill, evolve(product, waits=True)), scratch=(shared(4),))
+    held = kernel(part(fill, evolve(product, barrier_before=True)), scratch=(shared(4),))
 
     assert run(free).tolist() == run(held, "waits").tolist() == expected.tolist()
     with fault(r"stage dot of tile 0 loads s0\[0\], which another thread"):
@@ -334,7 +338,7 @@ def test_a_thread_loop_of_one_iteration_is_one_thread() -> None:
     """Other threads do not use what they would load before the loop."""
     early = Var("early", F32)
     body = stage("a", loop(LANE, 1), store("s0", LANE, early), before=(Let(early, load("s0", 0)),))
-    out = stage("out", (), store("y0", 0, load("s0", 0)), waits=True)
+    out = stage("out", (), store("y0", 0, load("s0", 0)), barrier_before=True)
     first = stage("first", loop(LANE, 1), store("s0", LANE, load("x0", LANE)))
 
     assert run(kernel(part(first, body, out), y=1, scratch=(shared(1),)), "waits").tolist() == [1]

@@ -114,7 +114,7 @@ def test_two_tiles_that_store_one_element_raise() -> None:
 def test_a_load_of_another_tiles_store_raises() -> None:
     """A barrier does not order tiles of a phase."""
     write = stage("write", loop(LANE, TILE * 4 + 4, start=TILE * 4), store("y0", LANE, 1.0))
-    read = stage("read", loop(LANE, 4), store("s0", LANE, load("y0", LANE)), waits=True)
+    read = stage("read", loop(LANE, 4), store("s0", LANE, load("y0", LANE)), barrier_before=True)
     built = kernel(part(write, read), tiles=2, scratch=(shared(),))
     with fault(
         r"tile . (loads|stores) y0\[.\], which stage \w+ of another "
@@ -146,7 +146,7 @@ def test_rows_that_access_one_element_raise() -> None:
 def test_registers_are_private() -> None:
     """A thread cannot load another thread's register, with or without a barrier."""
     keep = stage("keep", LANES, store("r0", LANE, load("x0", LANE)))
-    take = stage("take", LANES, store("y0", LANE, load("r0", 7 - LANE)), waits=True)
+    take = stage("take", LANES, store("y0", LANE, load("r0", 7 - LANE)), barrier_before=True)
     own = stage("take", LANES, store("y0", LANE, load("r0", LANE)))
     r0 = Buffer("r0", F32, Place.LANES, 8)
 
@@ -209,7 +209,7 @@ def test_scratch_arrays_may_share_memory_after_a_barrier() -> None:
     def kernel_of(*stages: Stage) -> KernelAST:
         return kernel(part(*stages), scratch=(s0, s1, s2))
 
-    waits = [evolve(s, waits=True) for s in (write, read, over)]
+    waits = [evolve(s, barrier_before=True) for s in (write, read, over)]
     assert run(kernel_of(*waits), "waits").tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
     with fault(r"stage read of tile 0 loads s0\[4\], where another array's value is stored"):
         run(kernel_of(write, over, read))

@@ -1,8 +1,8 @@
-"""Whether threads of different blocks meet at an element.
+"""Races between threads of different blocks in kernels of loop IR.
 
-An index is a sum of terms that depend on the block, and of a number for each thread. Blocks keep
-apart if the numbers, and the terms with few values, are all different, and lie closer together than
-the steps of the term that counts on with the block.
+An index is a sum of terms that depend on the block, and of a number for each thread. No element
+belongs to two blocks if the numbers, and the terms with few values, are all different, and if their
+range is smaller than the coefficient of the remaining term.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from attrs import frozen
 from passkit.checks.accesses import ElementAccess
 from passkit.checks.affine import Affine, Array, IndexAtom, count_of
 
-MOST_VALUES = 1 << 22
-"""The values of an index in a period that are looked at."""
-MOST_STEPS = 1 << 12
-"""The values of a term that are looked at one by one."""
-LIMITLESS = 1 << 40
-"""The number of values of a term that has no known limit."""
+MAX_VALUES = 1 << 22
+"""The number of values of an index that are enumerated, at most."""
+MAX_STEPS = 1 << 12
+"""The number of values of a term that are enumerated, at most."""
+UNLIMITED = 1 << 40
+"""The number of values that is assumed for a term without a known limit."""
 
 
-def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
-    """Return at which element different blocks meet, as text behind the buffer's name.
+def race_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
+    """Return an element that different blocks access, as text behind the buffer's name.
 
     Returns: None if every element belongs to one block.
     """
@@ -32,7 +32,7 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
     if not kept:
         return None
     terms = kept[0][0].terms
-    if any(index.terms != terms or index.is_far for index, _ in kept):
+    if any(index.terms != terms or index.is_unbounded for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
     low, high = (
         np.concatenate([_inside(getattr(index, side), mask) for index, mask in kept])
@@ -54,20 +54,20 @@ def meeting_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
         return None
     limited = [t for t in terms if _is_limited(t[0], accesses)]
     if len(limited) != 1:
-        return _meeting_of_values(terms, np.unique(low))
+        return _collision_of_values(terms, np.unique(low))
     parts = _values_by_step(*limited[0], accesses)
     ordered = np.sort(np.concatenate(parts))
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
     if twice.size:
         return f"[{int(twice[0])}], of different blocks"
-    return _meeting_of_values([t for t in terms if t is not limited[0]], ordered)
+    return _collision_of_values([t for t in terms if t is not limited[0]], ordered)
 
 
 def _is_limited(atom: IndexAtom, accesses: Sequence[ElementAccess]) -> bool:
     """Return whether an atom has few values, and a guard depends on it alone."""
     count = count_of(atom)
     points = sum(np.broadcast(a.index.low, a.mask).size for a in accesses)
-    is_small = count is not None and count <= MOST_STEPS and count * points <= MOST_VALUES
+    is_small = count is not None and count <= MAX_STEPS and count * points <= MAX_VALUES
     return is_small and any(
         len(f.terms) == 1 and f.terms[0][0] == atom for a in accesses for f in a.facts
     )
@@ -116,7 +116,7 @@ def _are_rows_apart(fact: Affine, accesses: Sequence[ElementAccess]) -> bool:
             return False
         values.append(_inside(first, a.mask.any(axis=tuple(axes), keepdims=True)))
     unique = np.unique(np.concatenate(values))
-    return _meeting_in_steps(unique, steps, top + 1) is None
+    return _collision_in_steps(unique, steps, top + 1) is None
 
 
 @frozen
@@ -159,7 +159,7 @@ def _are_tiles_apart(
     tiled = {axis.atom for axis in axes}
     points = [(IndexAtom("point", count=x.last + 1), x.step) for x in axes]
     parts = [*points, *(t for t in terms if t[0] not in tiled)]
-    return _meeting_of_values(parts, np.unique(np.concatenate(values))) is None
+    return _collision_of_values(parts, np.unique(np.concatenate(values))) is None
 
 
 def _guards_of(atom: IndexAtom, access: ElementAccess) -> list[Affine]:
@@ -185,7 +185,7 @@ def _tile_axis(
 def _local_points(axis: _TileAxis, access: ElementAccess) -> Array | None:
     """Return the points within a tile that an access is at; None if they are not understood.
 
-    A guard of a whole tile says nothing of them: they are a digit of the index then.
+    Where a guard concerns the whole tile, they are a digit of the index.
     """
     for guard in _guards_of(axis.atom, access):
         local = axis.last - guard.low
@@ -212,7 +212,7 @@ def _gives_block(terms: Sequence[tuple[IndexAtom, int]]) -> bool:
     determined = {atom for atom, _ in terms}
     while True:
         inners = [a.inner for a in determined if a.inner is not None]
-        joined = {
+        dividends = {
             inner.terms[0][0]
             for inner in inners
             if any(
@@ -223,9 +223,9 @@ def _gives_block(terms: Sequence[tuple[IndexAtom, int]]) -> bool:
         }
         if any(a.inner is None for a in determined):
             return True
-        if joined <= determined:
+        if dividends <= determined:
             return False
-        determined |= joined
+        determined |= dividends
 
 
 def _gives_atom(inner: Affine) -> bool:
@@ -268,8 +268,10 @@ def _is_superincreasing(terms: Sequence[tuple[IndexAtom, int]], reach: int) -> b
     return True
 
 
-def _meeting_of_values(terms: Sequence[tuple[IndexAtom, int]], values: Array) -> str | None:
-    """Return where blocks meet, for the different numbers that an index has; None for nowhere.
+def _collision_of_values(terms: Sequence[tuple[IndexAtom, int]], values: Array) -> str | None:
+    """Return an element of different blocks as text; None if there is none.
+
+    ``values`` are the different numbers that an index has besides its ``terms``.
 
     One term after the other is added, those without a limit last. The values of a term are not
     enumerated unless a further one lies among them.
@@ -277,29 +279,29 @@ def _meeting_of_values(terms: Sequence[tuple[IndexAtom, int]], values: Array) ->
     if not values.size:
         return None
     counted = [(abs(c), count_of(atom)) for atom, c in terms]
-    waiting: list[tuple[int, int | None]] = []
+    pending: list[tuple[int, int | None]] = []
     for c, count in sorted(counted, key=lambda t: (t[1] is None, t[0])):
         reach = int(values.max() - values.min())
-        reach += sum(k * ((n or LIMITLESS) - 1) for k, n in waiting)
+        reach += sum(k * ((n or UNLIMITED) - 1) for k, n in pending)
         if c <= reach:
-            for k, n in waiting:
-                if n is None or values.size * n > MOST_VALUES:
+            for k, n in pending:
+                if n is None or values.size * n > MAX_VALUES:
                     return "[?] among blocks: indices of too many values"
                 values = (values[:, None] + k * np.arange(n)).ravel()
-            waiting = []
-            meeting = _meeting_in_steps(values, c, count)
-            if meeting is not None:
-                return meeting
-        waiting.append((c, count))
+            pending = []
+            collision = _collision_in_steps(values, c, count)
+            if collision is not None:
+                return collision
+        pending.append((c, count))
     return None
 
 
-def _meeting_in_steps(values: Array, step: int, count: int | None) -> str | None:
-    """Return where two values are a multiple of ``step`` apart, less than ``count`` times it."""
+def _collision_in_steps(values: Array, step: int, count: int | None) -> str | None:
+    """Return a value that is ``step`` times less than ``count`` from another one, as text."""
     by_remainder = values[np.lexsort((values, values % step))]
     gaps, rests = np.diff(by_remainder), np.diff(by_remainder % step)
-    meeting = np.flatnonzero((rests == 0) & (gaps < step * (count or LIMITLESS)))
-    if not meeting.size:
+    collisions = np.flatnonzero((rests == 0) & (gaps < step * (count or UNLIMITED)))
+    if not collisions.size:
         return None
     more = f" + a multiple of {step}" if count is None else ""
-    return f"[{int(by_remainder[meeting[0] + 1])}{more}], of different blocks"
+    return f"[{int(by_remainder[collisions[0] + 1])}{more}], of different blocks"

@@ -1,0 +1,176 @@
+"""The barriers that two accesses of a kernel AST need, by the order in which they may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum, IntEnum
+
+from passkit.ast.stage import Buffer, Phase
+from passkit.checks.overlap import has_same_elements, have_common_tile
+from passkit.checks.stage_accesses import ROW, THREAD, StageAccess, are_disjoint
+
+
+class RequiredBarrier(IntEnum):
+    """The threads that have to wait for each other between two accesses.
+
+    IMPOSSIBLE: no barrier orders the accesses.
+    """
+
+    NONE = 0
+    ROW = 1
+    TILE = 2
+    IMPOSSIBLE = 3
+
+
+NONE, IMPOSSIBLE = RequiredBarrier.NONE, RequiredBarrier.IMPOSSIBLE
+
+
+class Order(Enum):
+    """Where the first of two accesses stands, seen from the second one, as text for messages.
+
+    Attributes:
+        STAGE: in the same stage.
+        ROW: in an earlier stage of the same row.
+        NEXT_ROW: in another row of the part.
+        TILE: in an earlier stage or part of the same tile.
+        NEXT_TILE: in another tile of the same threads.
+    """
+
+    STAGE = "in the same stage"
+    ROW = "before in the row"
+    NEXT_ROW = "in a row before"
+    TILE = "before"
+    NEXT_TILE = "in a tile before"
+
+
+class BarrierRequirements:
+    """The barriers that accesses of a phase need, of which at least one is a store.
+
+    Args:
+        phase: the phase.
+        scratch: the scratch arrays by name.
+    """
+
+    def __init__(self, phase: Phase, scratch: Mapping[str, Buffer]) -> None:
+        self.parts, self.tile, self.scratch = phase.parts, phase.tile.var.name, scratch
+
+    def between(self, a: StageAccess, b: StageAccess) -> Iterator[tuple[Order, RequiredBarrier]]:
+        """Yield in which orders ``b`` may follow ``a``, each with the barrier that it needs."""
+        has_rows = self.parts[a.part].rows is not None
+        if a.order == b.order:
+            yield Order.STAGE, self._within_stage(a, b)
+        elif a.part == b.part and a.order < b.order:
+            if has_rows:
+                yield Order.ROW, self._within_row(a, b)
+            else:
+                yield Order.TILE, self._across_stages(a, b, Order.TILE)
+        elif a.part < b.part and have_common_tile(self.parts[a.part], self.parts[b.part]):
+            yield Order.TILE, self._across_stages(a, b, Order.TILE)
+        if a.part == b.part and has_rows:
+            yield Order.NEXT_ROW, self._across_rows(a, b)
+        if a.buffer in self.scratch:
+            yield Order.NEXT_TILE, self._across_stages(a, b, Order.NEXT_TILE)
+
+    def _within_stage(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
+        """Return the barrier that two accesses of one stage need; there is no place for one."""
+        is_product = a is b and not a.has_known_threads
+        if are_disjoint(a, b) or is_product or self._follows_reduction(a, b):
+            return NONE
+        is_single = a.has_known_threads and not a.is_per_thread and not b.is_per_thread
+        if is_single and a.is_store and b.is_store:
+            is_alone = not a.in_rows or a.depends_on(ROW) or self.is_of_row(a) or a.runs_once(ROW)
+            return NONE if is_alone and a.form == b.form else IMPOSSIBLE
+        if a.form is None or a.form != b.form or not (a.is_per_thread and b.is_per_thread):
+            return IMPOSSIBLE
+        of_row = self.is_of_row(a)  # each row has its own array: no other row accesses it
+        loops = [THREAD] if of_row or not a.in_rows else [THREAD, ROW]
+        if a.buffer != b.buffer:
+            loops = [x for x in (*a.trip_counts, *b.trip_counts) if x != ROW or not of_row]
+            if not has_same_elements(a.buffer, b.buffer, self.scratch):
+                return IMPOSSIBLE
+        if a.is_injective(*loops):
+            return NONE
+        if a.buffer != b.buffer or a.is_literal:
+            return IMPOSSIBLE
+        is_plausible = all(a.depends_on(x) or a.runs_once(x) for x in loops)
+        return NONE if is_plausible else IMPOSSIBLE
+
+    def _follows_reduction(self, a: StageAccess, b: StageAccess) -> bool:
+        """Return whether a row stores a reduction's result over an element that it reduced."""
+        if not (a.follows_reduction or b.follows_reduction) or (a.is_store and b.is_store):
+            return False
+        if not has_same_elements(a.buffer, b.buffer, self.scratch):
+            return False
+        is_of_one_row = a.in_rows and a.depends_on(ROW) and a.is_injective(ROW)
+        return a.form is not None and a.form == b.form and a.in_rows == b.in_rows and is_of_one_row
+
+    def _within_row(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
+        """Return the barrier that accesses of two stages of one row need."""
+        return NONE if self._have_one_thread(a, b, (ROW,)) else RequiredBarrier.ROW
+
+    def _across_rows(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
+        """Return the barrier that accesses of two rows of a part need.
+
+        The rows have different threads, or are executed one after the other by the same threads.
+        """
+        if self.is_of_row(a) and self.is_of_row(b):
+            return NONE if self._have_one_thread(a, b, ()) else RequiredBarrier.ROW
+        if self._have_one_row(a, b) or are_disjoint(a, b):
+            return NONE
+        if a.form is None or b.form is None or a.runs_once(ROW):
+            return NONE if a.runs_once(ROW) else IMPOSSIBLE
+        if a.buffer not in self.scratch:
+            depend = a.depends_on(ROW) and b.depends_on(ROW)
+            return NONE if depend else IMPOSSIBLE
+        steps = a.form.get(ROW, 0), b.form.get(ROW, 0)
+        is_certain = (a.is_literal and b.is_literal) or 0 in steps or steps[0] != steps[1]
+        return IMPOSSIBLE if is_certain else NONE
+
+    def _across_stages(self, a: StageAccess, b: StageAccess, order: Order) -> RequiredBarrier:
+        """Return the barrier that accesses need in two stages without rows, parts or tiles."""
+        depends_on_tile = a.depends_on(self.tile) or b.depends_on(self.tile)
+        is_moved = order is Order.NEXT_TILE and depends_on_tile
+        if any(self.is_of_row(x) and not x.in_rows for x in (a, b)):
+            return IMPOSSIBLE
+        if self.is_of_row(a) and self.is_of_row(b):
+            is_own = not is_moved and self._have_one_thread(a, b, ())
+            return NONE if is_own else RequiredBarrier.ROW
+        if self._have_one_row(a, b) and not is_moved:
+            return NONE if self._have_one_thread(a, b, (ROW,)) else RequiredBarrier.ROW
+        if not a.in_rows and not b.in_rows and not is_moved and self._have_one_thread(a, b, ()):
+            return NONE
+        return RequiredBarrier.TILE
+
+    def _have_one_thread(self, a: StageAccess, b: StageAccess, fixed: tuple[str, ...]) -> bool:
+        """Return whether each element that both access is accessed by one thread.
+
+        ``fixed`` are the names of iterations that are equal in both accesses.
+        """
+        if (
+            not (a.has_known_threads and b.has_known_threads)
+            or a.in_rows != b.in_rows
+            or a.is_reversed != b.is_reversed
+            or not has_same_elements(a.buffer, b.buffer, self.scratch)
+        ):
+            return False
+        if a.form is None or a.form != b.form:
+            return False
+        if not a.is_per_thread and not b.is_per_thread:
+            return a.is_store and b.is_store
+        is_own = a.is_injective(THREAD, fixed=fixed) and b.is_injective(THREAD, fixed=fixed)
+        return a.is_per_thread and b.is_per_thread and is_own
+
+    def _have_one_row(self, a: StageAccess, b: StageAccess) -> bool:
+        """Return whether each element that both access belongs to rows of one number."""
+        if not has_same_elements(a.buffer, b.buffer, self.scratch):
+            return False
+        pitch = a.row_pitch()
+        if pitch is not None and pitch == b.row_pitch():
+            return True
+        is_same = a.form == b.form and a.in_rows and b.in_rows
+        is_of_one_row = a.is_injective(ROW) and b.is_injective(ROW) and a.depends_on(ROW)
+        return is_same and is_of_one_row
+
+    def is_of_row(self, a: StageAccess) -> bool:
+        """Return whether each row has the array of an access for itself."""
+        return a.buffer in self.scratch and self.scratch[a.buffer].of_row
