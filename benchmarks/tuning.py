@@ -183,7 +183,7 @@ def tune_backwards(name: str, budget: int) -> Iterator[BackwardsTuning]:
             answer = MeasureAnswer.read(measure(reversed_request.text()))
             records = {t: job.record(t, answer) for t in answer.samples}
             chosen = ranked(templates[-1], [records])[0]
-            share = records[chosen].share or float("nan")  # the last template does not run
+            share = records[chosen].ratio or float("nan")  # the last template does not run
             yield BackwardsTuning(
                 f"{name}: {job.name}", len(templates), templates.index(chosen), 1 / share
             )

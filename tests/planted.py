@@ -10,7 +10,7 @@ from attrs import evolve
 
 from passkit.ast import Binary, Load, size_of
 from passkit.passes import codegen
-from passkit.schedule.tile_loops import Loops
+from passkit.schedule.tile_loops import TileLoops
 from passkit.transforms import build_pack as packed
 from passkit.transforms.vector_values import VectorValues
 from passkit.values.dtype import int64
@@ -28,13 +28,13 @@ def _plant(owner: type, name: str) -> Callable[[Method], Method]:
     return register
 
 
-@_plant(Loops, "lanes")
+@_plant(TileLoops, "vector_loop")
 def _one_lane_less(right: Method, self: object) -> object:
     loop = right(self)
     return evolve(loop, stop=Binary("-", loop.stop, size_of(1), int64))  # type: ignore
 
 
-@_plant(Loops, "serial")
+@_plant(TileLoops, "serial_loops")
 def _serial_from_one(right: Method, self: object) -> object:
     return [evolve(x, start=size_of(1)) for x in right(self)]  # type: ignore
 

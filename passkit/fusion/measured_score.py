@@ -17,7 +17,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.score import Compared, Seconds, modelled
 from passkit.library.evaluator import Evaluator, Record
 from passkit.planner.typical_sizes import typical
-from passkit.schedule.cost import model_seconds, product_of
+from passkit.schedule.cost import product_of, schedule_cost
 from passkit.schedule.schedule import Source
 from passkit.target import Target
 
@@ -26,7 +26,7 @@ def priced(evaluator: Any, target: Target) -> Seconds:
     """Return the cost model of groups, corrected by the records of an evaluator if it has any."""
     if not isinstance(evaluator, Evaluator):
         return modelled
-    rows = [r for r in evaluator.records if r.tells]
+    rows = [r for r in evaluator.records if r.can_scale_model]
     if not rows:
         return modelled
     shared = [r for r in rows if r.model > target.parallel]
@@ -41,7 +41,7 @@ def priced(evaluator: Any, target: Target) -> Seconds:
             plan = evaluator.choose(group, target)
             estimate = evaluator.estimate(group, target)
             if estimate.source is Source.MEASURED and not isinstance(plan, Diagnostic):
-                model = model_seconds(group, plan, target)
+                model = schedule_cost(group, plan, target)
                 return usual * estimate.seconds / (model * scale) if model else usual
         return usual / gained if usual > target.parallel else usual
 
@@ -50,7 +50,7 @@ def priced(evaluator: Any, target: Target) -> Seconds:
 
 def comparing(evaluator: Any, target: Target) -> Compared | None:
     """Return the measured gains of groups over their clusters, if an evaluator has any."""
-    if not isinstance(evaluator, Evaluator) or not evaluator.compares:
+    if not isinstance(evaluator, Evaluator) or not evaluator.has_comparisons:
         return None
     records = evaluator
 

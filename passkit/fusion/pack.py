@@ -21,7 +21,7 @@ from passkit.graph.quotient import QuotientGraph
 from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
 from passkit.planner.plan import outline_group
-from passkit.schedule.schedule import Schedule, is_one_tile
+from passkit.schedule.schedule import Schedule, has_one_tile
 from passkit.values.size import numel
 
 
@@ -192,7 +192,7 @@ class _Packing:
         plan = outline_group(group_in(node), self.target)
         if isinstance(plan, Diagnostic) or plan.multi_nest is not None or plan.phase_outputs:
             return None
-        if not plan.seconds and self.target.lanes == 1 and is_one_tile(plan):
+        if not plan.seconds and self.target.lanes == 1 and has_one_tile(plan):
             return 0.0
         return plan.seconds or None
 

@@ -26,9 +26,9 @@ from passkit.graph.quotient import live_ins
 from passkit.passes.context import PassContext
 from passkit.passes.options import node_name
 from passkit.passes.split_reduce import chunks_of
-from passkit.planner.phases import cross_phase_values, is_open
+from passkit.planner.phases import cross_phase_values, has_unknown_inputs
 from passkit.planner.plan import plan_group
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import scheduled_parts
 from passkit.schedule.schedule import Schedule, recompute_cost
 from passkit.schedule.tile_loops import tiles_of
@@ -120,7 +120,7 @@ def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
     if not isinstance(tiles, int) or tiles > target.fusion.idle_tiles:
         return False
     long = target.fusion.idle_factor * target.parallel
-    return is_open(group.graph) or model_seconds(group, plan, target) > long
+    return has_unknown_inputs(group.graph) or schedule_cost(group, plan, target) > long
 
 
 def _is_faster(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
@@ -130,10 +130,10 @@ def _is_faster(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target
     phased = _with_values(_split(group, recipe.cuts), recipe.values)
     several = plan_group(phased, target)
     assert isinstance(several, Schedule)
-    if is_open(group.graph) and _is_idle(group, plan, target):
+    if has_unknown_inputs(group.graph) and _is_idle(group, plan, target):
         return any(isinstance(tiles_of(p), Size) for p in several.parts)
-    seconds = model_seconds(phased, several, target)
-    return 0 < seconds < model_seconds(group, plan, target)
+    seconds = schedule_cost(phased, several, target)
+    return 0 < seconds < schedule_cost(group, plan, target)
 
 
 def _split(group: Group, cuts: Sequence[tuple[int, Chunks]]) -> Group:
@@ -239,7 +239,7 @@ class _Choice:
 
     def _seconds(self, values: Sequence[Entry], plan: Schedule) -> float:
         """Return the seconds of the group with these values by the cost model."""
-        return model_seconds(_passing_on(self.whole, values), plan, self.target)
+        return schedule_cost(_passing_on(self.whole, values), plan, self.target)
 
     def _used(self, values: Sequence[Entry], plan: Schedule) -> list[Entry]:
         """Return the values that a later phase reads."""

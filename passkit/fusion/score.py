@@ -13,7 +13,7 @@ from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
 from passkit.planner.plan import outline_group
 from passkit.planner.typical_sizes import typical
-from passkit.schedule.cost import kernel_seconds, library_seconds, product_of
+from passkit.schedule.cost import kernel_cost, library_cost, product_of
 from passkit.target import Target
 
 Seconds = Callable[[Group, Target], float]
@@ -27,9 +27,9 @@ def modelled(group: Group, target: Target) -> float:
     """Return the seconds of a group by the cost model, 0 if sizes are unknown."""
     product = product_of(group)
     if product is not None:
-        return library_seconds(group, product, target)
+        return library_cost(group, product, target)
     plan = outline_group(group, target)
-    return 0.0 if isinstance(plan, Diagnostic) else kernel_seconds(group, plan, target)
+    return 0.0 if isinstance(plan, Diagnostic) else kernel_cost(group, plan, target)
 
 
 @define(eq=False)

@@ -1,4 +1,4 @@
-"""Kernels: what CodeGen makes of a group, and what RTCGen compiles."""
+"""Kernels: the results of CodeGen and of RTCGen."""
 
 from __future__ import annotations
 
@@ -17,18 +17,29 @@ from passkit.values.lazy import Lazy
 from passkit.values.size import Extent, known_or_zero
 
 notebook: Any = Lazy("passkit.reporting.notebook")
-"""What notebooks show stands above, and is asked for only by them."""
+"""The module of the displays in notebooks, in a higher layer; imported at the first display."""
 
 
 @frozen(eq=False)
 class Kernel:
-    """One launch: its AST, its text, and the numbers that a call must supply.
+    """One launch: the text of a kernel, and the numbers that a call must supply.
 
-    ``sizes`` are the values of the AST's size arguments, ``grid`` the number of tiles, ``block``
-    the threads of one, ``shared_nbytes`` its scratch, all expressions over the graph's unknown
-    sizes. ``key`` names the content: equal kernels have equal keys in every process. ``ops``
-    are the names of the operators inside; ``seconds`` is one thread's time by the model. Where a
-    kernel has several ``phases``, these are the tiles and the seconds of each, ``grid`` all tiles.
+    Extents are expressions in the unknown sizes of the graph.
+
+    Attributes:
+        name: the name of the kernel.
+        key: a digest of the content; equal kernels have equal keys in every process.
+        ast: the kernel in the form that the blocks target runs.
+        source: the text.
+        grid: the number of tiles, of all phases together.
+        block: the threads of a tile.
+        shared_nbytes: the bytes of scratch memory of a tile.
+        sizes: the values of the size arguments.
+        ops: the names of the operators inside.
+        dialect: the name of the dialect.
+        guard: pairs of extents that must be equal at a call.
+        seconds: the seconds of one thread by the cost model.
+        phases: for a kernel of several phases, the tiles and the seconds of each.
     """
 
     name: str
@@ -50,14 +61,16 @@ class Kernel:
 
     @property
     def launch(self) -> LaunchShape | None:
-        """The threads of a block as its schedule says; None if the launch chooses them."""
+        """The threads of a block by the schedule; None if the launch chooses them."""
         return None if isinstance(self.ast, KernelAST) else self.ast.launch
 
     def scratch_bytes(self, numbers: Mapping[str, int]) -> tuple[int, int]:
-        """The bytes that a tile's arrays take in all, and those that they lie in.
+        """Return the bytes that the scratch arrays of a tile request, and those that they cover.
 
-        The second is less where arrays share bytes. ``numbers`` are the graph's sizes; what divides
-        by zero counts as 0.
+        The second number is less if arrays share bytes.
+
+        Args:
+            numbers: the sizes of the graph; a size that divides by zero counts as 0.
         """
         arrays = [b for b in self.ast.scratch if b.place is Place.SHARED]
         if not arrays:
@@ -65,36 +78,35 @@ class Kernel:
         values = {
             n: known_or_zero(x, numbers) for n, x in zip(self.ast.sizes, self.sizes, strict=True)
         }
-        places = [
-            (
-                b.of_row,
-                known_or_zero(begin, values),
-                known_or_zero(b.extent, values) * b.dtype.nbytes,
-            )
-            for b in arrays
-            for begin in [0 if b.offset is None else b.offset]
-        ]
-        requested = sum(nbytes for _, _, nbytes in places)
+        nbytes = [known_or_zero(b.extent, values) * b.dtype.nbytes for b in arrays]
+        requested = sum(nbytes)
         if any(b.offset is None for b in arrays):
             return requested, requested
+        places = [
+            (b.of_row, known_or_zero(b.offset, values), n)
+            for b, n in zip(arrays, nbytes, strict=True)
+            if b.offset is not None
+        ]
         covered, ends = 0, dict[bool, int]()
-        for of_row, offset, nbytes in sorted(places):
+        for of_row, offset, n in sorted(places):
             end = ends.get(of_row, 0)
-            covered += max(0, offset + nbytes - max(end, offset))
-            ends[of_row] = max(end, offset + nbytes)
+            covered += max(0, offset + n - max(end, offset))
+            ends[of_row] = max(end, offset + n)
         return requested, covered
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows."""
+        """Return the display of the kernel in a notebook."""
         return notebook.kernel(self)  # type: ignore[no-any-return]
 
 
 @frozen
 class OwnKernel:
-    """What an operator's FKernel gives: a kernel that is written by hand, where no plan makes one.
+    """The result of an operator's FKernel: a kernel that is written by hand.
 
-    ``source`` calls its function KERNEL; it takes the inputs, then the results. ``sizes`` are its
-    size arguments, ``grid`` the number of tiles, which any number of threads may share.
+    Attributes:
+        source: the text, with a function KERNEL that takes the inputs, then the outputs.
+        sizes: the values of the size arguments.
+        grid: the number of tiles, which any number of threads may share.
     """
 
     source: str
@@ -103,9 +115,9 @@ class OwnKernel:
 
 
 def own_kernel_of(node: Node, language: str) -> OwnKernel | None:
-    """The kernel that an operator brings for a language, by FKernel; None if it brings none.
+    """Return the hand-written kernel of an operator in a language; None if it has none.
 
-    Raises: RuleError where the rule gives something else.
+    Raises: RuleError if FKernel of the operator returns something else.
     """
     if node.op is None or FKernel.get(node.op.name) is None:
         return None
@@ -117,9 +129,14 @@ def own_kernel_of(node: Node, language: str) -> OwnKernel | None:
 
 @frozen(eq=False)
 class RTC:
-    """A compiled kernel. ``entry`` is an address or a driver's handle; the rest if it is known.
+    """A compiled kernel.
 
-    Where an AST is run as it is, the entry is a function; None where a kernel's operator is called.
+    Attributes:
+        kernel: the kernel.
+        entry: the address of the function, or a handle of the driver; a Python function for the
+            blocks target; None for an operator that is called.
+        registers: the registers of a thread, if known.
+        spills: the bytes of registers that are spilled, if known.
     """
 
     kernel: Kernel

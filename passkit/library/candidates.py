@@ -1,4 +1,4 @@
-"""Variants: the templates of a group that a target can run, with the model's seconds."""
+"""The candidates of the tuner: the templates of a group that a target can run."""
 
 from __future__ import annotations
 
@@ -12,23 +12,41 @@ from passkit.analysis.transposed_accesses import BLOCK
 from passkit.diagnostics import Diagnostic
 from passkit.planner.multi_nest import first, last, multi_nest_schedules
 from passkit.planner.plan import plan_group
-from passkit.planner.template import within
-from passkit.schedule.build import plain_schedule, schedule_like
-from passkit.schedule.cost import model_seconds
-from passkit.schedule.phases import scheduled_groups
+from passkit.planner.template import within_scratch
+from passkit.schedule.build import single_nest_schedule, with_part_schedules
+from passkit.schedule.cost import schedule_cost
+from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.template import Template
 from passkit.schedule.template_of import template_of
-from passkit.schedule.tiling import Composition, compositions, cut_axis, split_for, tiling
+from passkit.schedule.tiling import (
+    Composition,
+    compositions,
+    second_tiled_axis,
+    split_for,
+    tiling,
+)
 from passkit.target import Target
 from passkit.values.size import Extent
+
+BLOCK_CHUNKS = (64, 16, 256)
+"""The chunks of BLOCK tiles along the axis that is not the vector axis."""
+
+ROW_CHUNKS = (64, 256, 16)
+"""The rows of tiles of a composition that is not the default."""
+
+UNKNOWN_CHUNKS = (8, 64)
+"""The chunks to try if the default chunk is unknown."""
 
 
 @frozen
 class Candidate:
-    """One way to run a group: the template, the schedule that obeys it, and the model's seconds.
+    """One way to run a group.
 
-    The seconds are 0 where sizes are unknown.
+    Attributes:
+        template: the template.
+        schedule: the schedule that it describes.
+        seconds: the seconds of the cost model, 0 if sizes are unknown.
     """
 
     template: Template
@@ -37,99 +55,107 @@ class Candidate:
 
 
 def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
-    """The templates of a group, the one that it has by default first, then by the model's seconds.
+    """Return the candidates of a group, the default first, then by the seconds of the cost model.
 
-    No two are the same, and there are at most ``target.tiling.candidates``. There is none where the
-    group has no schedule.
+    All templates differ, and there are at most ``target.tiling.variants``. A group without a
+    schedule has no candidates.
     """
     default = plan_group(group, target)
     if isinstance(default, Diagnostic):
         return ()
-    found: dict[Template, Candidate] = {}
+    candidates: dict[Template, Candidate] = {}
     for schedule in _schedules(group, default, target):
         template = template_of(group, schedule, target)
-        if not _is_new(template, found):
+        if not _is_new(template, candidates):
             continue
-        if isinstance(within(group, schedule, default, target), Diagnostic):
+        if isinstance(within_scratch(group, schedule, default, target), Diagnostic):
             continue
-        seconds = model_seconds(group, schedule, target)
-        found[template] = Candidate(template, schedule, seconds)
-    usual, *others = found.values()
-    return (usual, *sorted(others, key=lambda v: v.seconds)[: target.tiling.variants - 1])
+        seconds = schedule_cost(group, schedule, target)
+        candidates[template] = Candidate(template, schedule, seconds)
+    usual, *others = candidates.values()
+    return (usual, *sorted(others, key=lambda c: c.seconds)[: target.tiling.variants - 1])
 
 
-def _is_new(template: Template, known: Iterable[Template]) -> bool:
-    """Whether no known one says the same, and as much or less of results that follow others."""
-    said = {*template.stages}
-    return not any(said <= {*t.stages} or said >= {*t.stages} for t in known)
+def _is_new(template: Template, others: Iterable[Template]) -> bool:
+    """Return whether no other template has the same values, or more of them, or fewer.
+
+    The templates of one distribution differ in the values that are computed again.
+    """
+    values = {*template.values}
+    return not any(values <= {*t.values} or values >= {*t.values} for t in others)
 
 
 def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
+    """Yield the schedules to try for a group, ``default`` first."""
     yield default
     if default.parts:
-        yield from _of_parts(group, default, target)
+        yield from _schedules_of_parts(group, default, target)
     elif default.multi_nest is not None:
         for choose in (first, last):
-            ways = multi_nest_schedules(group, target, choose)
-            yield from (w for w in ways if isinstance(w, Schedule))
+            schedules = multi_nest_schedules(group, target, choose)
+            yield from (s for s in schedules if isinstance(s, Schedule))
     else:
-        yield from _plain(group, target)
+        yield from _single_nest_schedules(group, target)
 
 
-def _of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
-    """All parts, or phases, in their second way, then all in their third, and so on."""
-    pairs = zip(scheduled_groups(group, default), default.parts, strict=True)
-    ways = [[plan, *(v.schedule for v in candidates_of(part, target))] for part, plan in pairs]
-    for k in range(1, max(map(len, ways))):
-        plans = [own[min(k, len(own) - 1)] for own in ways]
-        yield schedule_like(default, plans, target)
+def _schedules_of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
+    """Yield a schedule with the second candidate of each part or phase, one with the third, ...
+
+    Parts with fewer candidates repeat their last one.
+    """
+    pairs = zip(groups_of_parts(group, default), default.parts, strict=True)
+    choices = [[own, *(c.schedule for c in candidates_of(part, target))] for part, own in pairs]
+    for k in range(1, max(map(len, choices))):
+        parts = [schedules[min(k, len(schedules) - 1)] for schedules in choices]
+        yield with_part_schedules(default, parts, target)
 
 
-def _plain(group: Group, target: Target) -> Iterator[Schedule]:
-    """Each way for points to map to lanes, with tiles of several sizes."""
+def _single_nest_schedules(group: Group, target: Target) -> Iterator[Schedule]:
+    """Yield the schedules of a single-nest group: all compositions, with tiles of several sizes."""
     info = analyze_domain(group.graph)
     assert isinstance(info, DomainInfo)
     if info.domain.size == 0:
-        return  # there is nothing to deal out
+        return
     for composition in compositions(info, target):
-        for chunk, width in _sizes(info, composition, target):
+        for chunk, width in _tile_sizes(info, composition, target):
             split = split_for(info, composition, chunk)
-            yield plain_schedule(info, composition, split, width, target)
+            yield single_nest_schedule(info, composition, split, width, target)
 
 
-def _sizes(
+def _tile_sizes(
     info: DomainInfo, composition: Composition, target: Target
 ) -> Sequence[tuple[Extent, Extent | None]]:
-    """Chunks and widths of tiles."""
-    own, split, width = tiling(info, target)
-    most = info.domain.axes[-1].extent
-    cut = cut_axis(info, target)
+    """Return chunks and widths of tiles of a composition."""
+    default, split, width = tiling(info, target)
+    last_extent = info.domain.axes[-1].extent
     match composition:
         case Composition.COLUMN:
-            return [(1, n) for n in _below(target.tiling.tile_widths, most)]
+            return [(1, n) for n in _widths(target.tiling.tile_widths, last_extent)]
         case Composition.BLOCK:
-            assert cut is not None
-            few = isinstance(cut.extent, int) and cut.extent <= BLOCK
-            chunks = [cut.extent] if few else [64, 16, 256]
-            return [(c, w) for w in _below(target.tiling.tile_widths, most) for c in chunks]
-        case Composition.THREAD if width is not None and own is composition:
+            axis = second_tiled_axis(info, target)
+            assert axis is not None
+            is_whole = isinstance(axis.extent, int) and axis.extent <= BLOCK
+            chunks = (axis.extent,) if is_whole else BLOCK_CHUNKS
+            widths = _widths(target.tiling.tile_widths, last_extent)
+            return [(chunk, width) for width in widths for chunk in chunks]
+        case Composition.THREAD if width is not None and default is composition:
             return [(n, n) for n in _scaled(split.chunk, target)]
         case Composition.NARROW:
             return [(n, n) for n in _scaled(split.chunk, target)]
         case _:
-            rows = [64, 256, 16] if own is not composition else _scaled(split.chunk, target)
+            rows = ROW_CHUNKS if default is not composition else _scaled(split.chunk, target)
             return [(n, None) for n in (*rows, 1)]
 
 
-def _scaled(chunk: Extent, target: Target) -> list[Extent]:
-    """Chunks around one that is known, or some that are often good."""
+def _scaled(chunk: Extent, target: Target) -> Sequence[int]:
+    """Return multiples and fractions of a chunk, or usual chunks if it is unknown."""
     if not isinstance(chunk, int):
-        return [8, 64]
+        return UNKNOWN_CHUNKS
     return [max(1, int(chunk * f)) for f in target.tiling.tile_factors]
 
 
-def _below(widths: Sequence[int], extent: Extent) -> list[int]:
-    """Widths that a last axis has room for, and all of it."""
+def _widths(widths: Sequence[int], extent: Extent) -> list[int]:
+    """Return the widths that are less than the extent of the last axis, and this extent."""
     if not isinstance(extent, int):
         return [*widths]
     return [*(n for n in widths if n < extent), *([extent] if extent else [])]

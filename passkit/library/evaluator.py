@@ -1,8 +1,8 @@
-"""The evaluator: seconds of groups under templates, measured where somebody did, else the model's.
+"""The evaluator: measured seconds of groups under templates, or those of the cost model.
 
-Records come from the performance library; nothing is measured here. So a plan is a function of
-graph, target, options and records. Source: FusionStitching's performance library (2018, schedule
-tuning) and its Algorithm 3 (2019), whose last line is `kernel_eval_update`.
+The records come from the performance library; the evaluator measures nothing. So a plan is a
+function of graph, target, options and records. Source: FusionStitching's performance library (2018,
+schedule tuning) and its Algorithm 3 (2019), the last line of which is `kernel_eval_update`.
 """
 
 from __future__ import annotations
@@ -18,37 +18,59 @@ from passkit.analysis.group import Group, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ParseError, ScheduleError
 from passkit.planner.plan import outline_group, plan_group
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.template import Template, parse_template
 from passkit.schedule.template_of import template_of
 from passkit.target import Target
 
-MARGIN, NEVER = 0.95, 1.05
-"""A template replaces the usual one where it takes less than so much of its seconds in the mean of
-the sizes that both were measured at, and nowhere more than so much."""
+MARGIN = 0.95
+"""A template replaces the default one if it takes less than this factor of its seconds, in the
+geometric mean of the sizes at which both were measured."""
+
+MAX_SLOWDOWN = 1.05
+"""The factor by which a chosen template may be slower than the default one at any of the sizes."""
 
 WINS = 0.75
-"""Of the rounds in which both ran it must be the quicker one in so many."""
+"""The share of the rounds with both templates in which the faster one must be faster."""
 
-SURE = 40
-"""Samples that tell enough of a template, however many the usual one has."""
+ENOUGH_SAMPLES = 40
+"""The samples of a template that suffice, for any number of samples of the default one."""
 
-APART = "apart"
-"""What stands for a template in the record of a group's units, run as kernels of their own."""
+UNFUSED = "apart"
+"""The template in records of the units of a group, measured as separate kernels."""
+
+MAX_SAMPLES = 128
+"""The samples that are kept of one template: the newest."""
+
+TRANSIENT_FAULTS = ("crashed", "hung")
+"""Faults that the machine may have caused."""
+
+FAULTY_SLOWDOWN = 2.0
+"""The ratio of the seconds of a group to those of its units if all its kernels are at fault."""
+
+MIN_SECONDS = 1e-12
+"""The least seconds in ratios."""
 
 Sizes = tuple[tuple[str, int], ...]
-"""The numbers that a group's unknown sizes had when it was measured, by their names."""
+"""The names of the unknown sizes of a group, with the numbers at which it was measured."""
 
 
 @frozen
 class Record:
-    """What is known of a group, given by its key, under a template at some sizes.
+    """The measurements of a group under a template at some sizes.
 
-    ``samples`` are seconds of single runs where the ``source`` is MEASURED, and ``beside`` those of
-    the usual template in the same rounds, or nothing. ``model`` are the seconds that the model had
-    for it, 0 where sizes are unknown. A template with a ``fault`` is not
-    to be taken: its kernel crashed, hung, was refused, or gave other bits than the usual one.
+    Attributes:
+        group: the key of the group.
+        template: the text of the template, or `UNFUSED`.
+        sizes: the numbers of the unknown sizes.
+        source: MEASURED if the kernel was run, else MODEL.
+        samples: the seconds of single runs.
+        model: the seconds of the cost model, 0 if sizes are unknown.
+        fault: the reason why the template must not be used: the kernel crashed, hung, was refused,
+            or had other bits than that of the default template.
+        operators: the names of the operators, for reports.
+        beside: the seconds of the default template in the same rounds as ``samples``, or nothing.
     """
 
     group: str
@@ -63,57 +85,61 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """The median of the samples, else what the model says."""
+        """The median of the samples, else the seconds of the cost model."""
         return median(self.samples) if self.samples else self.model
 
     @property
     def measured(self) -> bool:
-        """Whether its kernel was run, and may be."""
+        """Whether the kernel was run and has no fault."""
         return self.source is Source.MEASURED and bool(self.samples) and not self.fault
 
     @property
-    def tells(self) -> bool:
-        """Whether it tells how much longer a kernel takes than the model says."""
-        return self.measured and self.template != APART and bool(self.model and self.seconds)
+    def can_scale_model(self) -> bool:
+        """Whether the record has both measured seconds of a kernel and those of the cost model."""
+        return self.measured and self.template != UNFUSED and bool(self.model and self.seconds)
 
     @property
-    def fused_share(self) -> float | None:
-        """Of a record of units `APART`: the seconds of the usual kernel of all over theirs.
+    def fused_ratio(self) -> float | None:
+        """For a record of `UNFUSED`: the seconds of the fused kernel over those of the units.
 
-        None where the clock sees no difference: in both halves of the rounds, and in `WINS` of all,
-        the same one must be the quicker, and by `MARGIN` in the worse half.
+        None if the difference is not significant: one of both must be faster in both halves of the
+        rounds, in `WINS` of all rounds, and by `MARGIN` in the half where it gains less.
         """
         if not self.measured or len(self.beside) != len(self.samples) or not all(self.samples):
             return None
-        shares = [b / a for a, b in zip(self.samples, self.beside, strict=True)]
-        half = (len(shares) + 1) // 2
-        halves = median(shares[:half]), median(shares[-half:])
-        quicker = sum(s < 1.0 for s in shares)
-        if max(halves) < MARGIN and quicker >= WINS * len(shares):
+        ratios = [b / a for a, b in zip(self.samples, self.beside, strict=True)]
+        halves = _medians_of_halves(ratios)
+        faster = sum(r < 1.0 for r in ratios)
+        if max(halves) < MARGIN and faster >= WINS * len(ratios):
             return max(halves)
-        if min(halves) > 1 / MARGIN and len(shares) - quicker >= WINS * len(shares):
+        if min(halves) > 1 / MARGIN and len(ratios) - faster >= WINS * len(ratios):
             return min(halves)
         return None
 
     @property
-    def share(self) -> float | None:
-        """Its seconds over those of the usual template; None where none ran beside it.
+    def ratio(self) -> float | None:
+        """The seconds over those of the default template; None if they were not run together.
 
-        With doubt in favour of the usual one: of both halves of the rounds the worse median counts,
-        and what is not quicker in `WINS` of all rounds is not quicker.
+        The worse median of both halves of the rounds counts. A template that is not faster in
+        `WINS` of all rounds is not faster.
         """
         if not self.beside or len(self.beside) != len(self.samples) or not all(self.beside):
             return None
-        shares = [a / b for a, b in zip(self.samples, self.beside, strict=True)]
-        half = (len(shares) + 1) // 2
-        worse = max(median(shares[:half]), median(shares[-half:]))
-        wins = sum(s < 1.0 for s in shares) >= WINS * len(shares)
-        return worse if wins else max(worse, 1.0)
+        ratios = [a / b for a, b in zip(self.samples, self.beside, strict=True)]
+        worse = max(_medians_of_halves(ratios))
+        is_faster = sum(r < 1.0 for r in ratios) >= WINS * len(ratios)
+        return worse if is_faster else max(worse, 1.0)
+
+
+def _medians_of_halves(ratios: Sequence[float]) -> tuple[float, float]:
+    """Return the medians of the first and of the last half of some numbers."""
+    half = (len(ratios) + 1) // 2
+    return median(ratios[:half]), median(ratios[-half:])
 
 
 @frozen
 class Estimate:
-    """Seconds of a group, and whether they were measured."""
+    """The seconds of a group, and whether they were measured."""
 
     seconds: float
     source: Source
@@ -121,59 +147,60 @@ class Estimate:
 
 @frozen
 class Score:
-    """How a template does beside the others of its group; less is better."""
+    """The rank of a template among those of its group; less is better."""
 
     value: float
     template: str
 
 
-def kernel_eval_update(found: Score, best: Score | None) -> Score:
-    """The better of the kernel that was just evaluated and the best before it.
+def kernel_eval_update(score: Score, best: Score | None) -> Score:
+    """Return the better one of a kernel's score and the best score before.
 
-    Equal ones go by their text, so that the order in which kernels come does not matter.
+    Equal scores are ordered by the texts of the templates, so the order of kernels does not matter.
     """
     if best is None:
-        return found
-    return min(found, best, key=lambda s: (s.value, s.template))
-
-
-MOST_SAMPLES = 128
-"""Samples that are kept of one template: the newest."""
+        return score
+    return min(score, best, key=lambda s: (s.value, s.template))
 
 
 def merged(records: Iterable[Record]) -> dict[tuple[str, Sizes, str], Record]:
-    """One record for each group, sizes and template, from those that several wrote.
+    """Return one record for each group, sizes and template, the latest last.
 
-    Samples are taken together. What was measured replaces what the model said; a fault stays, but
-    a kernel that crashed or hung and later ran has none.
+    Samples are joined. Measurements replace records of the cost model. A fault stays, unless it is
+    one of `TRANSIENT_FAULTS` and the kernel has run.
     """
-    found: dict[tuple[str, Sizes, str], Record] = {}
-    for one in records:
-        key = one.group, one.sizes, one.template
-        known = found.pop(key, None)  # so that the newest stand last
-        if known is None or known.source is Source.MODEL:
-            found[key] = one
-        elif one.source is Source.MEASURED:
-            samples = (*known.samples, *one.samples)[-MOST_SAMPLES:]
-            beside = (*known.beside, *one.beside)[-MOST_SAMPLES:]
-            fault = known.fault or one.fault
-            if fault in PASSING and samples:
+    results: dict[tuple[str, Sizes, str], Record] = {}
+    for record in records:
+        key = record.group, record.sizes, record.template
+        earlier = results.pop(key, None)
+        if earlier is None or earlier.source is Source.MODEL:
+            results[key] = record
+        elif record.source is Source.MEASURED:
+            samples = (*earlier.samples, *record.samples)[-MAX_SAMPLES:]
+            beside = (*earlier.beside, *record.beside)[-MAX_SAMPLES:]
+            fault = earlier.fault or record.fault
+            if fault in TRANSIENT_FAULTS and samples:
                 fault = ""
-            found[key] = evolve(one, samples=samples, beside=beside, fault=fault)
+            results[key] = evolve(record, samples=samples, beside=beside, fault=fault)
         else:
-            found[key] = known
-    return found
-
-
-PASSING = ("crashed", "hung")
-"""Faults that may have been the machine's."""
+            results[key] = earlier
+    return results
 
 
 class Evaluator:
-    """Answers what groups cost on the target ``target`` from ``records``, else from the model.
+    """Chooses schedules and returns their seconds, by records and by the cost model.
 
-    ``digest`` tells libraries apart. Passes ask `choose` and `seconds`; an object of your own with
-    these two serves as well.
+    Passes call `choose` and `seconds`; any object with these two methods can replace an evaluator.
+
+    Args:
+        records: the records.
+        digest: a digest of the performance library, which is part of the cache key of plans.
+        target: the name of the target of the records.
+
+    Attributes:
+        digest: the same.
+        target: the same.
+        used_groups: the keys of the groups with records that were evaluated.
     """
 
     def __init__(
@@ -181,174 +208,210 @@ class Evaluator:
     ) -> None:
         self.digest, self.target = digest, target
         self._groups: dict[str, dict[Sizes, dict[str, Record]]] = {}
-        for (group, sizes, template), one in merged(records).items():
-            self._groups.setdefault(group, {}).setdefault(sizes, {})[template] = one
+        for (group, sizes, template), record in merged(records).items():
+            self._groups.setdefault(group, {}).setdefault(sizes, {})[template] = record
         self._chosen: dict[tuple[str, bool, Target], Schedule | Diagnostic] = {}
-        self.asked: set[str] = set()
+        self.used_groups: set[str] = set()
 
     def __len__(self) -> int:
         return sum(1 for _ in self.records)
 
     @property
     def records(self) -> Iterable[Record]:
-        """All records, each template of a group once for all sizes that it was measured at."""
-        return (r for by in self._groups.values() for one in by.values() for r in one.values())
+        """All records, one for each group, sizes and template."""
+        return (
+            record
+            for by_sizes in self._groups.values()
+            for by_template in by_sizes.values()
+            for record in by_template.values()
+        )
 
-    def known(self, group: Group, sizes: Sizes = ()) -> Mapping[str, Record]:
-        """The records of a group at some sizes, by the texts of templates."""
+    def records_of(self, group: Group, sizes: Sizes = ()) -> Mapping[str, Record]:
+        """Return the records of a group at some sizes, by the texts of templates."""
         return self._groups.get(group.key, {}).get(sizes, {})
 
     def choose(self, group: Group, target: Target) -> Schedule | Diagnostic:
-        """The schedule of a group: of the template measured as the quickest, else the usual one.
+        """Return the schedule of a group: of the fastest measured template, else the default one.
 
-        A template must be quicker than the usual one by `MARGIN` at all sizes taken together. One
-        that the planner refuses is passed over.
+        A template must be faster than the default one by `MARGIN`, at all sizes together.
+        Templates that the planner refuses are skipped.
         """
-        found = self._found(group, target)
-        if not found:
+        by_sizes = self._records_by_sizes(group, target)
+        if not by_sizes:
             return plan_group(group, target)
         key = group.key, group.kind is Kind.PHASED, target
         if key not in self._chosen:
-            self._chosen[key] = self._best(group, target, found)
+            self._chosen[key] = self._fastest(group, target, by_sizes)
         return self._chosen[key]
 
     def estimate(
         self, group: Group, target: Target, template: str | Template | None = None
     ) -> Estimate:
-        """Seconds of a group under a template, by default the one that `choose` takes.
+        """Return the seconds of a group under a template.
 
-        They are 0 where sizes are unknown, and infinite where no kernel of the target can be it.
-        The model's are scaled as what was measured is to what the model said of that.
+        Args:
+            group: the group.
+            target: the machine.
+            template: the template; None for the one that `choose` takes.
+
+        Returns: the measured seconds, else those of the cost model times `scale`; 0 if sizes are
+        unknown, and infinite if the group has no kernel.
 
         Raises: ScheduleError for a template that does not fit the loops of the group.
         """
         if template is None:
-            has_records = bool(self._found(group, target))
+            has_records = bool(self._records_by_sizes(group, target))
             plan = self.choose(group, target) if has_records else outline_group(group, target)
         else:
             parsed = parse_template(template) if isinstance(template, str) else template
             plan = plan_group(group, target, parsed)
         if isinstance(plan, Diagnostic):
             return Estimate(inf, Source.MODEL)
-        known = self._found(group, target).get((), {})
-        if known:
-            text = str(template_of(group, plan, target))
-            record = known.get(text)
+        records = self._records_by_sizes(group, target).get((), {})
+        if records:
+            record = records.get(str(template_of(group, plan, target)))
             if record is not None and record.measured:
                 return Estimate(record.seconds, Source.MEASURED)
-        return Estimate(model_seconds(group, plan, target) * self.scale, Source.MODEL)
+        return Estimate(schedule_cost(group, plan, target) * self.scale, Source.MODEL)
 
     def fused_gain(self, group: Group, target: Target) -> float | None:
-        """Seconds that a group saves as one kernel, on the model's scale; None if nobody can say.
+        """Return the seconds that a group saves as one kernel, in seconds of the cost model.
 
-        It was measured beside its units, and one of both was clearly the quicker; or all kernels of
-        it that were tried are at fault, which is as if it took twice as long.
+        If all kernels of the group are at fault, it counts `FAULTY_SLOWDOWN` times the seconds of
+        its units.
+
+        Returns: the seconds; None if the group was not measured beside its units, or if the
+        difference is not significant.
         """
-        known = self._found(group, target).get((), {})
-        units = known.get(APART)
+        records = self._records_by_sizes(group, target).get((), {})
+        units = records.get(UNFUSED)
         if units is None or not units.measured:
             return None
-        tried = [r for t, r in known.items() if t != APART and r.source is Source.MEASURED]
-        share = units.fused_share
-        if tried and not any(r.measured for r in tried):
-            share = 2.0
-        return None if share is None else units.seconds * (1 - share) * self.slowness
+        kernels = [r for t, r in records.items() if t != UNFUSED and r.source is Source.MEASURED]
+        ratio = units.fused_ratio
+        if kernels and not any(r.measured for r in kernels):
+            ratio = FAULTY_SLOWDOWN
+        return None if ratio is None else units.seconds * (1 - ratio) * self.model_ratio
 
     @cached_property
-    def slowness(self) -> float:
-        """What the model says of units over what they took apart, the median of all."""
-        found = [r for r in self.records if r.template == APART and r.measured and r.model]
-        return median(r.model / r.seconds for r in found if r.seconds) if found else 1.0
+    def model_ratio(self) -> float:
+        """The median ratio of modelled to measured seconds of units; 1 without measurements."""
+        units = [r for r in self.records if r.template == UNFUSED and r.measured and r.model]
+        return median(r.model / r.seconds for r in units if r.seconds) if units else 1.0
 
     @cached_property
-    def compares(self) -> bool:
-        """Whether units of any group were measured beside it."""
-        return any(r.template == APART for r in self.records)
+    def has_comparisons(self) -> bool:
+        """Whether the units of any group were measured beside it."""
+        return any(r.template == UNFUSED for r in self.records)
 
     def seconds(
         self, group: Group, target: Target, template: str | Template | None = None
     ) -> float:
-        """Those of `estimate`."""
+        """Return the seconds of `estimate`."""
         return self.estimate(group, target, template).seconds
 
     @cached_property
     def scale(self) -> float:
-        """What was measured over what the model said of it, the median of all; 1 without any."""
-        both = [r for r in self.records if r.tells]
-        return median(r.seconds / r.model for r in both) if both else 1.0
+        """The median ratio of measured to modelled seconds; 1 without measurements."""
+        records = [r for r in self.records if r.can_scale_model]
+        return median(r.seconds / r.model for r in records) if records else 1.0
 
-    def _found(self, group: Group, target: Target) -> dict[Sizes, dict[str, Record]]:
+    def _records_by_sizes(self, group: Group, target: Target) -> dict[Sizes, dict[str, Record]]:
+        """Return the records of a group by sizes and template; none for other targets."""
         if not self._groups or target.name != self.target:
             return {}
-        found = self._groups.get(group.key, {})
-        if found:
-            self.asked.add(group.key)
-        return found
+        by_sizes = self._groups.get(group.key, {})
+        if by_sizes:
+            self.used_groups.add(group.key)
+        return by_sizes
 
-    def _best(
-        self, group: Group, target: Target, found: Mapping[Sizes, Mapping[str, Record]]
+    def _fastest(
+        self, group: Group, target: Target, by_sizes: Mapping[Sizes, Mapping[str, Record]]
     ) -> Schedule | Diagnostic:
+        """Return the schedule of the best ranked template that the planner accepts.
+
+        A template can be refused if another version of passkit measured it, or a group that has
+        the same key by chance.
+        """
         default = plan_group(group, target)
         if isinstance(default, Diagnostic):
             return default
         usual = str(template_of(group, default, target))
-        for text in ranked(usual, [*found.values()]):
-            at = found.get((), {})
-            seconds = at[text].seconds if text in at else 0.0
+        records = by_sizes.get((), {})
+        for text in ranked(usual, [*by_sizes.values()]):
+            seconds = records[text].seconds if text in records else 0.0
             if text == usual:
                 return evolve(default, source=Source.MEASURED, measured=seconds)
             try:
                 plan = plan_group(group, target, parse_template(text))
             except (ParseError, ScheduleError):
-                continue  # of another version, or another group that happens to have its key
+                continue
             if isinstance(plan, Schedule):
                 return evolve(plan, source=Source.MEASURED, measured=seconds)
         return default
 
 
-def ranked(usual: str, found: Sequence[Mapping[str, Record]]) -> list[str]:
-    """Templates that may be taken, by records at each of several sizes, the best first.
+def ranked(usual: str, records_at_sizes: Sequence[Mapping[str, Record]]) -> list[str]:
+    """Return the templates that may be chosen, the best first.
 
-    Only those measured wherever any was are compared, by the geometric means of their seconds as
-    shares of those of the ``usual`` one. Behind that, which has to be beaten by `MARGIN`, none is,
-    nor one that takes more than `NEVER` times as long at any of the sizes, or left the race early,
-    before half of the usual one's rounds or `SURE`: of many with few samples one is quick by luck.
+    Templates measured at all sizes with measurements are compared by the geometric mean of the
+    ratios of their seconds to those of the default template. A template is left out if it is not
+    faster than the default one by `MARGIN`, if it is slower by `MAX_SLOWDOWN` at any of the sizes,
+    or if it has fewer samples than half of those of the default one and than `ENOUGH_SAMPLES`: of
+    many templates with few samples one is fast by chance.
+
+    Args:
+        usual: the text of the default template.
+        records_at_sizes: for each of several sizes the records by the texts of templates.
     """
-    tried = [by for by in found if any(r.measured for t, r in by.items() if t != APART)]
-    texts = {t for by in tried for t in by if all(t in o and o[t].measured for o in tried)}
-    texts.discard(APART)
-    shares = {t: [_share(t, usual, by) for by in tried] for t in texts}
-    scores = [Score(exp(sum(map(log, own)) / len(own)), t) for t, own in shares.items()]
+    measured = [
+        records
+        for records in records_at_sizes
+        if any(r.measured for t, r in records.items() if t != UNFUSED)
+    ]
+    texts = {
+        t
+        for records in measured
+        for t in records
+        if t != UNFUSED and all(t in other and other[t].measured for other in measured)
+    }
+    ratios = {t: [_ratio(t, usual, records) for records in measured] for t in texts}
+    scores = [Score(exp(sum(map(log, own)) / len(own)), t) for t, own in ratios.items()]
     if usual in texts:
-        scores = [
-            s
-            for s in scores
-            if s.template == usual
-            or (
-                s.value < MARGIN
-                and max(shares[s.template]) <= NEVER
+
+        def may_replace(score: Score) -> bool:
+            """Return whether a template may replace the default one."""
+            text = score.template
+            return (
+                score.value < MARGIN
+                and max(ratios[text]) <= MAX_SLOWDOWN
                 and all(
-                    len(o[s.template].samples) >= min(len(o[usual].samples) / 2, SURE)
-                    for o in tried
+                    len(records[text].samples)
+                    >= min(len(records[usual].samples) / 2, ENOUGH_SAMPLES)
+                    for records in measured
                 )
             )
-        ]
+
+        scores = [s for s in scores if s.template == usual or may_replace(s)]
     order: list[str] = []
     while scores:
         best: Score | None = None
-        for one in scores:
-            best = kernel_eval_update(one, best)
+        for score in scores:
+            best = kernel_eval_update(score, best)
         assert best is not None
         order.append(best.template)
         scores.remove(best)
     return order
 
 
-def _share(template: str, usual: str, by: Mapping[str, Record]) -> float:
-    """Seconds of a template over those of the usual one; the former where that was not measured."""
-    own, other = by[template], by.get(usual)
-    if other is None or not other.measured:
-        return max(own.seconds, 1e-12)
-    if own.share is not None and other.share is not None:
-        return own.share / other.share
-    return max(own.seconds, 1e-12) / max(other.seconds, 1e-12)
+def _ratio(template: str, usual: str, records: Mapping[str, Record]) -> float:
+    """Return the seconds of a template over those of the default one.
+
+    Returns: the seconds themselves if the default template was not measured.
+    """
+    record, default = records[template], records.get(usual)
+    if default is None or not default.measured:
+        return max(record.seconds, MIN_SECONDS)
+    if record.ratio is not None and default.ratio is not None:
+        return record.ratio / default.ratio
+    return max(record.seconds, MIN_SECONDS) / max(default.seconds, MIN_SECONDS)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
-from passkit.library.evaluator import MOST_SAMPLES, Record
+from passkit.library.evaluator import MAX_SAMPLES, Record
 from passkit.schedule.schedule import Source
 from passkit.values import version as passkit_version
 
@@ -81,8 +81,8 @@ def _read_record(line: bytes, device: str, compiler: str | None) -> Record | Non
     try:
         data = json.loads(line)
         sizes = data.get("sizes", {})
-        samples = data.get("samples", [])[-MOST_SAMPLES:]
-        beside = data.get("beside", [])[-MOST_SAMPLES:]
+        samples = data.get("samples", [])[-MAX_SAMPLES:]
+        beside = data.get("beside", [])[-MAX_SAMPLES:]
         record = Record(
             group=data["group"],
             template=data["template"],

@@ -18,8 +18,8 @@ from passkit.passes.context import PassContext, evaluator_of
 from passkit.planner.blocks import with_block
 from passkit.planner.phases import cross_phase_values
 from passkit.planner.plan import check_rules, plan_group
-from passkit.schedule.phases import scheduled_groups, scheduled_parts
-from passkit.schedule.schedule import Schedule, Source, kept_near, with_stream
+from passkit.schedule.phases import groups_of_parts, scheduled_parts
+from passkit.schedule.schedule import Schedule, Source, stage_rows_in_shared, stream_outputs
 from passkit.schedule.template import Template
 from passkit.target import DEVICES, Target
 from passkit.values.size import numel
@@ -149,8 +149,8 @@ def _with_rows_in_shared_memory(group: Group, schedule: Schedule, target: Target
     ``target``.
     """
     if not schedule.parts:
-        return kept_near(schedule, group.graph, target)
-    pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
+        return stage_rows_in_shared(schedule, group.graph, target)
+    pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
     parts = tuple(_with_rows_in_shared_memory(g, part, target) for g, part in pairs)
     return evolve(schedule, parts=parts)
 
@@ -166,7 +166,7 @@ def _with_streamed_outputs(
     group: Group = node.params["body"]
     outputs = streamed_outputs(graph, node.entries, target)
     if not schedule.parts or not outputs:
-        return with_stream(schedule, outputs, target)
+        return stream_outputs(schedule, outputs, target)
     phases = scheduled_parts(group, schedule)
     read_by_later_phases = set(cross_phase_values(group, phases))
     parts = []
@@ -177,7 +177,7 @@ def _with_streamed_outputs(
             for k in streamed_outputs(graph, results, target)
             if phase.outputs[k] not in read_by_later_phases
         )
-        parts.append(part if part.parts else with_stream(part, streamed, target))
+        parts.append(part if part.parts else stream_outputs(part, streamed, target))
     return evolve(schedule, parts=tuple(parts))
 
 

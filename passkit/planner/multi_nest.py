@@ -300,7 +300,7 @@ class _Plan:
         split = states[heaviest(self.graph, self.following)[0]]
         assert isinstance(split, Split)
         self.best = Schedule(
-            *(Composition.STITCHED, (), split, None, (), ()),
+            *(Composition.MULTI_NEST, (), split, None, (), ()),
             seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
             multi_nest=evolve(multi_nest, scratch=scratch),
         )

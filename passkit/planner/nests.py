@@ -105,7 +105,7 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
     nest = LoopNest(info, schedule.stages, traffic_of(info, schedule))
     has_one_reduced = len(domain.reduced) == 1
     if nest.is_column:
-        passes = [s for s in schedule.stages if s.folds or s.stores or s.staged]
+        passes = [s for s in schedule.stages if s.reduces or s.stores or s.staged]
         # The pass comes first: it reads no value that is computed per column before.
         is_only = len(passes) == 1 and passes[0] is schedule.stages[0]
         if not is_only or passes[0].stores or not has_one_reduced:

@@ -1,4 +1,4 @@
-"""Planning of phases: which outputs of a group each phase makes."""
+"""The division of a group into phases: the outputs that each phase computes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.schedule.build import phased_schedule
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import slice_phase
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tile_loops import tiles_of
@@ -23,121 +23,164 @@ from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least
 
 PlanGroup = Callable[[Group, Target], Schedule | Diagnostic]
+"""The planner of one phase."""
 
 
 @frozen(eq=False)
 class _Phase:
-    """The outputs that a phase makes, how, and the folds and products that it computes."""
+    """One phase.
+
+    Attributes:
+        outputs: the positions of the outputs that it computes.
+        schedule: its schedule.
+        reductions: the reductions and matrix products that it computes.
+        seconds: its seconds by the cost model, 0 if sizes are unknown.
+        tiles: the number of its tiles.
+    """
 
     outputs: tuple[int, ...]
-    plan: Schedule
-    folds: frozenset[Node]
+    schedule: Schedule
+    reductions: frozenset[Node]
     seconds: float
     tiles: Extent
 
 
 def plan_phased(group: Group, target: Target, plan: PlanGroup) -> Schedule | Diagnostic:
-    """The schedule of a group in phases, each of which makes as many outputs as ``plan`` serves.
+    """Return the schedule of a group in phases, each of which computes as many outputs as it can.
 
-    What a phase reads of an earlier one is an output. So has a fold to be that two would need.
+    Values that a later phase reads must be outputs, and so must a reduction that two phases need.
+
+    Args:
+        group: the group.
+        target: the machine.
+        plan: the planner of one phase.
+
+    Returns: the schedule, that of the group if one phase computes everything, or why there is none.
     """
     graph = group.graph
     if any(is_leaf(e.node) for e in graph.outputs):
         return Diagnostic("graph.output_is_input")
-    left: dict[Entry, list[int]] = {}
+    numbers: dict[Entry, list[int]] = {}
     for k, e in enumerate(graph.outputs):
-        left.setdefault(e, []).append(k)
-    order = sorted(left, key=lambda e: (graph.positions[e.node], e.index))
+        numbers.setdefault(e, []).append(k)
+    remaining = sorted(numbers, key=lambda e: (graph.positions[e.node], e.index))
     phases: list[_Phase] = []
-    made: dict[Entry, int] = {}
-    while order:
-        found = _Search(graph, made, target, plan).longest({e: left[e] for e in order})
-        if isinstance(found, Diagnostic):
-            return found
-        twice = (n for p in phases for n in found.folds & p.folds)
-        again = min(twice, key=graph.positions.__getitem__, default=None)
-        if again is not None:
-            return Diagnostic("phase.repeated_reduction", {"value": again.label}, (again.label,))
-        phases.append(found)
-        made |= {graph.outputs[k]: k for k in found.outputs}
-        order = [e for e in order if e not in made]
+    stored: dict[Entry, int] = {}
+    while remaining:
+        search = _PhaseSearch(graph, stored, target, plan)
+        phase = search.largest({e: numbers[e] for e in remaining})
+        if isinstance(phase, Diagnostic):
+            return phase
+        repeated = [n for p in phases for n in phase.reductions & p.reductions]
+        if repeated:
+            label = min(repeated, key=graph.positions.__getitem__).label
+            return Diagnostic("phase.repeated_reduction", {"value": label}, (label,))
+        phases.append(phase)
+        stored |= {graph.outputs[k]: k for k in phase.outputs}
+        remaining = [e for e in remaining if e not in stored]
     if len(phases) == 1:
-        return phases[0].plan
-    return phased_schedule([p.plan for p in phases], tuple(p.outputs for p in phases), target)
+        return phases[0].schedule
+    return phased_schedule([p.schedule for p in phases], tuple(p.outputs for p in phases), target)
 
 
-def is_open(graph: Graph) -> bool:
-    """Whether only a call knows how much a graph reads."""
+def has_unknown_inputs(graph: Graph) -> bool:
+    """Return whether the shape of an input of a graph is known at the call only."""
     return any(isinstance(n, Size) for i in graph.inputs for n in known_shape(i.entries[0]))
 
 
-class _Search:
-    """The search for one phase: what it may make, where some outputs are ``made`` already."""
+class _PhaseSearch:
+    """The search for the next phase.
+
+    Attributes:
+        graph: the graph of the group.
+        stored: the outputs of earlier phases, with their positions.
+        target: the machine.
+        plan: the planner of one phase.
+        has_unknown_inputs: whether sizes of inputs are unknown.
+    """
 
     def __init__(
-        self, graph: Graph, made: Mapping[Entry, int], target: Target, plan: PlanGroup
+        self, graph: Graph, stored: Mapping[Entry, int], target: Target, plan: PlanGroup
     ) -> None:
-        self.graph, self.made, self.target, self.plan = graph, made, target, plan
-        self.is_open = is_open(graph)
+        self.graph, self.stored, self.target, self.plan = graph, stored, target, plan
+        self.has_unknown_inputs = has_unknown_inputs(graph)
 
-    def longest(self, left: Mapping[Entry, Sequence[int]]) -> _Phase | Diagnostic:
-        """The phase that makes as many of the outputs ``left`` as one can, the first ones first.
+    def largest(self, remaining: Mapping[Entry, Sequence[int]]) -> _Phase | Diagnostic:
+        """Return the phase with as many of the remaining outputs as possible, in order.
 
-        What needs an output that the phase cannot make waits for it.
+        An output that needs a value which the phase cannot compute is left to a later phase.
+
+        Args:
+            remaining: the outputs that no phase computes yet, with their positions.
+
+        Returns: the phase, or why the first output has none.
         """
         best: _Phase | None = None
-        why: Diagnostic | None = None
-        taken: dict[Entry, Sequence[int]] = {}
+        refusal: Diagnostic | None = None
+        chosen: dict[Entry, Sequence[int]] = {}
         refused: set[Node] = set()
-        for entry, numbers in left.items():
-            found = self._phase([k for ks in (*taken.values(), numbers) for k in ks], refused)
-            if isinstance(found, Diagnostic):
-                why = why or found
-            elif best is None or self._is_better(found, best, numbers, taken):
-                best, taken = found, {**taken, entry: numbers}
+        for entry, numbers in remaining.items():
+            phase = self._phase([k for ks in (*chosen.values(), numbers) for k in ks], refused)
+            if isinstance(phase, Diagnostic):
+                refusal = refusal or phase
+            elif best is None or self._is_better(phase, best, numbers, chosen):
+                best, chosen = phase, {**chosen, entry: numbers}
                 continue
             refused.add(entry.node)
-        assert best is not None or why is not None
-        return best or why  # type: ignore[return-value]
+        assert best is not None or refusal is not None
+        return best or refusal  # type: ignore[return-value]
 
     def _is_better(
-        self, both: _Phase, one: _Phase, other: Sequence[int], taken: Mapping[Entry, Sequence[int]]
+        self,
+        both: _Phase,
+        one: _Phase,
+        output: Sequence[int],
+        chosen: Mapping[Entry, Sequence[int]],
     ) -> bool:
-        """Whether to make outputs in one phase is quicker than the ``other`` in one of their own.
+        """Return whether one phase with another output is faster than a second phase for it.
 
-        So it is where tiles are enough, and no fewer. Where sizes are unknown, a phase with tiles
-        for all threads stays so.
+        This holds if the phase has enough tiles, and no fewer than before. If sizes are unknown,
+        a phase with an unknown number of tiles stays so.
+
+        Args:
+            both: the phase with the output.
+            one: the phase without it.
+            output: the positions of the output.
+            chosen: the outputs of ``one``.
         """
-        if isinstance(both.tiles, Size) and self.is_open:
+        if isinstance(both.tiles, Size) and self.has_unknown_inputs:
             return True
         enough = self.target.tiling.enough_tiles
         if both.seconds and at_least(both.tiles, enough) and at_least(both.tiles, one.tiles):
             return True
-        known = {**self.made, **{e: numbers[0] for e, numbers in taken.items()}}
-        apart = _Search(self.graph, known, self.target, self.plan)._phase(other, ())
-        if self.is_open or not both.seconds or not one.seconds:
-            many = not isinstance(apart, Diagnostic) and isinstance(apart.tiles, Size)
-            return isinstance(one.tiles, int) and not many
-        if isinstance(apart, Diagnostic) or not apart.seconds:
+        stored = {**self.stored, **{e: numbers[0] for e, numbers in chosen.items()}}
+        second = _PhaseSearch(self.graph, stored, self.target, self.plan)._phase(output, ())
+        if self.has_unknown_inputs or not both.seconds or not one.seconds:
+            is_symbolic = not isinstance(second, Diagnostic) and isinstance(second.tiles, Size)
+            return isinstance(one.tiles, int) and not is_symbolic
+        if isinstance(second, Diagnostic) or not second.seconds:
             return True
-        meeting = max(self.target.meeting, self.target.launch)
-        return both.seconds <= one.seconds + apart.seconds + meeting
+        barrier = max(self.target.meeting, self.target.launch)
+        return both.seconds <= one.seconds + second.seconds + barrier
 
     def _phase(self, outputs: Sequence[int], refused: Collection[Node]) -> _Phase | Diagnostic:
-        part = slice_phase(self.graph, sorted(outputs), self.made)
-        body = [part.original(n) for n in part.graph.nodes if not is_leaf(n)]
-        if any(n in refused for n in body):
+        """Return the phase that computes some outputs without the nodes ``refused``."""
+        part = slice_phase(self.graph, sorted(outputs), self.stored)
+        operators = [part.original(n) for n in part.graph.nodes if not is_leaf(n)]
+        if any(n in refused for n in operators):
             return Diagnostic("phase.order")
-        group = Group(part.graph, kind_of(body))
-        plan = self.plan(group, self.target)
-        if isinstance(plan, Diagnostic):
-            return plan
-        folds = (n for n in body if reduced_axes_of(n) is not None or contract_of(n) is not None)
-        seconds = model_seconds(group, plan, self.target)
-        return _Phase(part.outputs, plan, frozenset(folds), seconds, tiles_of(plan))
+        group = Group(part.graph, kind_of(operators))
+        schedule = self.plan(group, self.target)
+        if isinstance(schedule, Diagnostic):
+            return schedule
+        reductions = frozenset(
+            n for n in operators if reduced_axes_of(n) is not None or contract_of(n) is not None
+        )
+        seconds = schedule_cost(group, schedule, self.target)
+        return _Phase(part.outputs, schedule, reductions, seconds, tiles_of(schedule))
 
 
-def cross_phase_values(group: Group, parts: Sequence[Component]) -> list[int]:
-    """The outputs of a group that a phase reads, by their numbers."""
+def cross_phase_values(group: Group, phases: Sequence[Component]) -> list[int]:
+    """Return the positions of the outputs of a group that one of its phases reads."""
     first = len(group.graph.inputs)
-    return sorted({k - first for p in parts for k in p.inputs if k >= first})
+    return sorted({k - first for p in phases for k in p.inputs if k >= first})

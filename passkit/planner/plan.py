@@ -1,4 +1,4 @@
-"""The planner: how a group runs on a target, or why it cannot be one kernel."""
+"""The planner: the schedule of a group on a target, or why it cannot be one kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passkit.planner.nests import plan_nest
 from passkit.planner.packs import plan_pack
 from passkit.planner.phases import plan_phased
 from passkit.planner.template import apply_template
-from passkit.schedule.build import packed_schedule, plain_schedule
+from passkit.schedule.build import packed_schedule, single_nest_schedule
 from passkit.schedule.phases import phase_group, phases_of
 from passkit.schedule.rules import rules_key
 from passkit.schedule.schedule import Schedule, Source
@@ -35,10 +35,14 @@ from passkit.values.memo import UncachedArgument
 def plan_group(
     group: Group, target: Target, template: Template | None = None
 ) -> Schedule | Diagnostic:
-    """The schedule of a group on a target, or why it has none. Pure, and memoised by group key.
+    """Return the schedule of a group, memoised by the key of the group and the target.
 
-    One that obeys a ``template`` is the user's; where no kernel of the target does what it says,
-    the answer tells what is possible.
+    Args:
+        group: the group.
+        target: the machine.
+        template: a template that the schedule must have.
+
+    Returns: the schedule, or why there is none; with a template also the nearest possible one.
 
     Raises: ScheduleError for a template that does not fit the loops of the group.
     """
@@ -46,17 +50,17 @@ def plan_group(
     rules = _rules_key(group, target)
     if template is None:
         return _plan(group.key, phased, UncachedArgument(group), target, rules)
-    return _obeying(group.key, phased, UncachedArgument(group), target, template, rules)
+    return _plan_with_template(group.key, phased, UncachedArgument(group), target, template, rules)
 
 
 def outline_group(group: Group, target: Target) -> Schedule | Diagnostic:
-    """Return the schedule of a group on a target without those of its loop nests.
+    """Return the schedule of a group without those of its loop nests on a GPU.
 
-    Tiles, stages and seconds are those of `plan_group`, and so is the reason if there is none.
-    Fusion compares many more groups than kernels are made of, and asks for no more. A group of
-    phases has the schedules of its nests here, too.
+    Tiles, stages, seconds and diagnostics are those of `plan_group`. Fusion compares many more
+    groups than there are kernels, and needs no more. A group of phases has the schedules of its
+    loop nests here, too.
     """
-    if group.kind is Kind.PHASED or not _has_nests(target):
+    if group.kind is Kind.PHASED or not _has_loop_nests(target):
         return plan_group(group, target)
     return _outline(group.key, False, UncachedArgument(group), target)
 
@@ -83,20 +87,35 @@ def _rules_key(group: Group, target: Target) -> Hashable:
 def _plan(
     key: str, phased: bool, held: UncachedArgument[Group], target: Target, rules: Hashable
 ) -> Schedule | Diagnostic:
+    """Return the schedule of a group without a template, or why there is none.
+
+    Args:
+        key: the key of the group.
+        phased: whether the kind of the group has phases.
+        held: the group, which ``key`` and ``phased`` identify.
+        target: the machine.
+        rules: the key of the schedule rules.
+    """
     joined = _joined(held.value, target) if phased else None
     if joined is not None:
         return joined
-    several = plan_phased(held.value, target, plan_group) if phased else None
-    if isinstance(several, Schedule):
-        return several
-    if not _has_nests(target):
+    phases = plan_phased(held.value, target, plan_group) if phased else None
+    if isinstance(phases, Schedule):
+        return phases
+    if not _has_loop_nests(target):
         return _one_phase(held.value, target)
     outline = _outline(key, phased, held, target)
-    return outline if isinstance(outline, Diagnostic) else _with_nests(held.value, outline, target)
+    if isinstance(outline, Diagnostic):
+        return outline
+    return _with_loop_nests(held.value, outline, target)
 
 
 def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
-    """The schedule of a group whose tiles wait for no others, without those of its loop nests."""
+    """Return the schedule of a group without phases, without those of its loop nests.
+
+    A group of several independent parts is packed. One domain has a single-nest schedule. A group
+    with matrix products, or of several domains, has a multi-nest one.
+    """
     if len(group.parts) > 1:
         packed = _packed(group, target)
         if isinstance(packed, Schedule) or packed.code != "pack.part_nests":
@@ -105,28 +124,31 @@ def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
         return plan_multi_nest(group, target)
     info = analyze_domain(group.graph)
     if isinstance(info, Diagnostic):
-        found = plan_multi_nest(group, target)
-        return info if isinstance(found, Diagnostic) else found
-    return plain_schedule(info, *tiling(info, target), target)
+        schedule = plan_multi_nest(group, target)
+        return info if isinstance(schedule, Diagnostic) else schedule
+    return single_nest_schedule(info, *tiling(info, target), target)
 
 
 def _joined(group: Group, target: Target) -> Schedule | None:
-    """Return the schedule of a group whose last blocks join partial results; None for another."""
-    if not target.nests or target.name == "blocks":
+    """Return the schedule of a group in which the last block combines partial results.
+
+    Returns: None for other groups and targets.
+    """
+    if not _has_loop_nests(target):
         return None
     phase_outputs = joined_phases(group.graph)
     if phase_outputs is None:
         return None
-    chunks, joins = (phase_group(group, part) for part in phases_of(group.graph, phase_outputs))
-    first, info = plan_group(chunks, target), analyze_domain(joins.graph)
+    partials, combine = (phase_group(group, p) for p in phases_of(group.graph, phase_outputs))
+    first, info = plan_group(partials, target), analyze_domain(combine.graph)
     if not isinstance(first, Schedule) or not isinstance(info, DomainInfo):
         return None
-    then = plain_schedule(info, *tiling(info, target), target)
-    return plan_joined(group, target, (first, then))
+    second = single_nest_schedule(info, *tiling(info, target), target)
+    return plan_joined(group, target, (first, second))
 
 
-def _with_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
-    """Return a schedule with that of its loop nest, or of those of its parts, where it has one.
+def _with_loop_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
+    """Return a schedule with that of its loop nest, or of those of its parts, if it has one.
 
     Args:
         group: the group.
@@ -150,17 +172,19 @@ def _with_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
 
 
 def check_rules(where: str, schedule: Schedule) -> None:
-    """Raise a ScheduleError if a rule of the user made a schedule of a group that is not legal.
+    """Check that the schedule rules of the user are legal for a group that is compiled.
 
-    Groups that Fusion only considers are not refused: the rule may be for another one. ``where`` is
+    Groups that Fusion only considers are not checked: the rule may be for another one. ``where`` is
     the group, for the message.
+
+    Raises: ScheduleError with the group and the diagnostic of the rule.
     """
     if schedule.refusal is not None:
         raise ScheduleError(f"{where}: {schedule.refusal}")
 
 
 @lru_cache(maxsize=1024)
-def _obeying(
+def _plan_with_template(
     key: str,
     phased: bool,
     held: UncachedArgument[Group],
@@ -168,108 +192,132 @@ def _obeying(
     template: Template,
     rules: Hashable,
 ) -> Schedule | Diagnostic:
+    """Return the schedule of a group with a template, or why there is none.
+
+    Args:
+        key: the key of the group.
+        phased: whether the kind of the group has phases.
+        held: the group, which ``key`` and ``phased`` identify.
+        target: the machine.
+        template: the template.
+        rules: the key of the schedule rules.
+
+    Raises: ScheduleError for a template that does not fit the loops of the group.
+    """
     default = _plan(key, phased, held, target, rules)
     if isinstance(default, Diagnostic):
         return default
-    found = apply_template(held.value, default, target, template)
-    if isinstance(found, Diagnostic):
-        return found
-    # What the template says is obeyed.
-    given = Diagnostic("template.given") if target.nests else None
-    return evolve(found, source=Source.USER, nest=None, pack=None, no_nest=given)
+    schedule = apply_template(held.value, default, target, template)
+    if isinstance(schedule, Diagnostic):
+        return schedule
+    reason = Diagnostic("template.given") if target.nests else None
+    return evolve(schedule, source=Source.USER, nest=None, pack=None, no_nest=reason)
 
 
 def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
-    """The schedule of parts: each as if alone, with tiles that take about as long everywhere.
+    """Return the schedule of a group of independent parts, or why there is none.
 
-    A part that is stitched is not packed: it has parts of its own.
+    Each part has a schedule of its own, with tiles that take about as long as those of others. A
+    multi-nest part cannot be packed.
     """
-    free = next((e.node for e in group.graph.outputs if is_leaf(e.node)), None)
-    if free is not None:
-        return Diagnostic("graph.output_is_input", at=(free.label,))
+    leaf = next((e.node for e in group.graph.outputs if is_leaf(e.node)), None)
+    if leaf is not None:
+        return Diagnostic("graph.output_is_input", at=(leaf.label,))
     parts = group.alone()
-    plans = []
+    schedules = []
     for part in parts:
-        plan = outline_group(part, target)
-        if isinstance(plan, Diagnostic):
-            return plan
-        if plan.multi_nest is not None:
+        schedule = outline_group(part, target)
+        if isinstance(schedule, Diagnostic):
+            return schedule
+        if schedule.multi_nest is not None:
             return Diagnostic("pack.part_nests")
-        plans.append(plan)
-    seconds = [p.seconds for p in plans]
+        schedules.append(schedule)
+    seconds = [s.seconds for s in schedules]
     aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
     if aim:
         for k, part in enumerate(parts):
-            tile = _tile(plans[k], aim, target)
-            own = target if tile == target.tile else evolve(target, tile=tile)
-            plan = outline_group(part, own)
-            assert isinstance(plan, Schedule)
-            plans[k] = plan
-    return packed_schedule(plans, target)
+            tile = _tile_points(schedules[k], aim, target)
+            part_target = target if tile == target.tile else evolve(target, tile=tile)
+            schedule = outline_group(part, part_target)
+            assert isinstance(schedule, Schedule)
+            schedules[k] = schedule
+    return packed_schedule(schedules, target)
 
 
 def _with_pack(group: Group, target: Target) -> Schedule:
-    """Return the schedule of parts with that of their loop nests in one kernel, where it has one.
+    """Return the schedule of parts with that of their loop nests in one launch, if it has one.
 
     Args:
         group: a group of several parts, each of which has a schedule.
-        target: a GPU whose dialect prints loop IR. It has no lanes, so that tiles stay as they are.
+        target: a GPU whose dialect prints loop IR. It has no vectors, so tiles stay as they are.
     """
     parts = group.alone()
     plans = [p for part in parts if isinstance(p := plan_group(part, target), Schedule)]
     schedule = packed_schedule(plans, target)
     refusal = next((p.refusal for p in plans if p.refusal is not None), None)
-    plan = plan_pack(parts, plans, target)
-    if isinstance(plan, Diagnostic):
-        return evolve(schedule, no_nest=plan, refusal=refusal)
+    pack = plan_pack(parts, plans, target)
+    if isinstance(pack, Diagnostic):
+        return evolve(schedule, no_nest=pack, refusal=refusal)
     rules = ", ".join(dict.fromkeys(p.rule for p in plans))
-    return evolve(schedule, pack=plan, rule=rules, refusal=refusal)
+    return evolve(schedule, pack=pack, rule=rules, refusal=refusal)
 
 
-def _has_nests(target: Target) -> bool:
+def _has_loop_nests(target: Target) -> bool:
     """Return whether loop nests have schedules on a target: a GPU whose dialect prints loop IR."""
     return target.nests and target.name != "blocks"
 
 
-def _tile(plan: Schedule, aim: float, target: Target) -> int:
-    """The points that a tile of a part should have."""
-    points = plan.domain.size
-    if not isinstance(points, int) or points == 0:  # a sum of nothing takes time all the same
+def _tile_points(schedule: Schedule, aim: float, target: Target) -> int:
+    """Return the points of a tile of a part that takes about ``aim`` seconds."""
+    points = schedule.domain.size
+    if not isinstance(points, int) or points == 0:  # a reduction of nothing takes time, too
         return target.tile
-    return points_of_tile(plan.seconds / points, aim, target)
+    return points_of_tile(schedule.seconds / points, aim, target)
 
 
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:
-    """Which results of a fused node may overwrite which inputs: FInplaceOption.
+    """Return the inputs that results of a fused node may overwrite: FInplaceOption.
 
-    One pass over the points, every read of the input at the point that is written, and no other
-    part of the kernel that reads it. What has phases may read an input in several.
+    The part of such an input has no reductions, and no other part reads the input. Every element is
+    read at the point at which it is overwritten. A phased kernel has no such pairs.
+
+    Returns: pairs of positions of an input and of a result.
     """
     return _pairs_of(node)[0]
 
 
 def inplace_rows(node: Node) -> list[tuple[int, int]]:
-    """The same behind a reduction, where that pass is the one over what it leaves: FInplaceRows."""
+    """Return the inputs that results may overwrite after a reduction: FInplaceRows.
+
+    As `inplace_pairs`, for inputs and results with one element per row, which the kernel reads and
+    writes after its only traversal of the rows.
+    """
     return _pairs_of(node)[1]
 
 
 Pairs = tuple[list[tuple[int, int]], list[tuple[int, int]]]
+"""The results of `inplace_pairs` and of `inplace_rows`."""
 
 
 def _pairs_of(node: Node) -> Pairs:
+    """Return the pairs of the inputs and results of a fused node."""
     group: Group = node.params["body"]
     return ([], []) if group.kind is Kind.PHASED else _pairs(group.key, UncachedArgument(group))
 
 
 @lru_cache(maxsize=4096)
 def _pairs(key: str, held: UncachedArgument[Group]) -> Pairs:
+    """Return the pairs of the group ``held.value``, which ``key`` identifies.
+
+    There are none if a part is a multi-nest kernel, as the parts are not packed then.
+    """
     group = held.value
     readers = Counter(i for part in group.parts for i in part.inputs)
     pairs: Pairs = [], []
     for part in group.parts:
         info = None if has_contraction(part.graph) else analyze_domain(part.graph)
         if info is None or isinstance(info, Diagnostic):
-            return [], []  # it is stitched, all of it: no part is packed then
+            return [], []
         pairs[bool(info.domain.reduced)].extend(
             (i, o)
             for i, n in zip(part.inputs, part.graph.inputs, strict=True)
@@ -280,25 +328,26 @@ def _pairs(key: str, held: UncachedArgument[Group]) -> Pairs:
     return pairs
 
 
-def _may_overwrite(info: DomainInfo, given: Node, result: Entry) -> bool:
-    """Whether every read of an input is at the point that is written, and not later.
+def _may_overwrite(info: DomainInfo, variable: Node, result: Entry) -> bool:
+    """Return whether a result may overwrite an input in the domain ``info``.
 
-    Where something is folded that point is a row, if there is but one pass over rows: if no
-    reduction comes from another, and all that reads the input are row values behind them.
+    Every element must be read at the point at which it is overwritten. In a domain with reductions
+    the point is a row: no reduction may depend on another, and only row values behind the
+    reductions may read the input.
     """
-    reads = info.input_accesses.get(given, [])
+    accesses = info.input_accesses.get(variable, [])
     if not info.domain.reduced:
-        return all(at == info.domain.full for at in reads)
-    readers = [n for n in info.graph.nodes if any(e.node is given for e in n.inputs)]
-    rows = all(info.roles.get(n) is ValueKind.ROW for n in (*readers, result.node))
-    if not rows or any(at != info.domain.row for at in reads):
+        return all(at == info.domain.full for at in accesses)
+    readers = [n for n in info.graph.nodes if any(e.node is variable for e in n.inputs)]
+    are_rows = all(info.roles.get(n) is ValueKind.ROW for n in (*readers, result.node))
+    if not are_rows or any(at != info.domain.row for at in accesses):
         return False
-    before, behind = _around_folds(info.graph)
-    return given not in before and before.isdisjoint(behind)
+    before, behind = _around_reductions(info.graph)
+    return variable not in before and before.isdisjoint(behind)
 
 
-def _around_folds(graph: Graph) -> tuple[set[Node], set[Node]]:
-    """What reductions come from, and reductions and what comes from them."""
+def _around_reductions(graph: Graph) -> tuple[set[Node], set[Node]]:
+    """Return the nodes that reductions depend on, and reductions with the nodes behind them."""
     before: set[Node] = set()
     behind: set[Node] = set()
     for node in reversed(graph.nodes):

@@ -1,11 +1,12 @@
-"""Obeying templates: the schedule that does what somebody wrote, or what is possible instead."""
+"""Schedules from templates: the schedule that a template describes, or the nearest possible one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.nests import NestNodes
@@ -14,203 +15,278 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.planner.multi_nest import derived_outputs, heaviest, multi_nest_schedule
-from passkit.schedule import template_multi as stitched
-from passkit.schedule import template_single as plain
-from passkit.schedule.build import plain_schedule, schedule_like
+from passkit.schedule.build import single_nest_schedule, with_part_schedules
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import plan_shared
-from passkit.schedule.template import NestPlan, Template, check
-from passkit.schedule.template_levels import split_of
-from passkit.schedule.template_loops import Nest, value_names
+from passkit.schedule.template import Template, ValueTemplate, check
+from passkit.schedule.template_levels import (
+    multi_nest_template,
+    normalize,
+    split_of,
+    tile_sizes_of,
+)
+from passkit.schedule.template_loops import (
+    ValueLoops,
+    kernel_loops,
+    multi_nest_values,
+    value_names,
+)
 from passkit.schedule.template_of import (
-    nests_of_group,
-    outer_names,
+    leaf_schedules,
     parts_with_names,
-    plain_values,
-    renamed,
-    template_of,
+    value_templates,
+    values_of,
 )
 from passkit.schedule.tiling import Composition, compositions, split_for
 from passkit.target import Target
 from passkit.values.size import Size
 
-Stages = Mapping[str, NestPlan]
-BY_ROWS = (Composition.ROW, Composition.THREAD)
-"""Whose tiles may have any number of rows."""
+SYMBOLIC_ROWS = (Composition.ROW, Composition.THREAD)
+"""The compositions with tiles of a symbolic number of rows."""
 
 
 def apply_template(
     group: Group, default: Schedule, target: Target, template: Template
 ) -> Schedule | Diagnostic:
-    """The schedule of a group that deals its loops out as a template says.
+    """Return the schedule of a group that a template describes.
 
-    ``default`` is the one that it has without. Raises: ScheduleError for a template that does not
-    fit the group's loops.
+    Args:
+        group: the group.
+        default: its schedule without a template.
+        target: the machine.
+        template: the template.
+
+    Returns: the schedule, or why no kernel does what the template says.
+
+    Raises: ScheduleError for a template that does not fit the group's loops.
     """
-    nests = _nests(group, default, target, [s.name for s in template.stages])
-    named = {nest.name for nest in nests}
-    check(template, nests, [n for n in value_names(group).values() if n not in named])
+    names = value_names(group)
+    by_name = {value.name: value for value in template.values}
+    loops = list(_nameable_values(group, default, target, names, by_name))
+    with_loops = {value.name for value in loops}
+    check(template, loops, [name for name in names.values() if name not in with_loops])
     if template.cta_num is not None or template.cta_size != target.block:
         raise ScheduleError(
             f"blocks on {target.name} are as many as there are pieces, of {target.block} threads; "
             f"got cta_num {template.cta_num}, cta_size {template.cta_size}"
         )
-    return _obeying(group, default, target, {s.name: s for s in template.stages})
+    return _TemplatePlan(target, by_name).apply(group, default, names)
 
 
-def _nests(group: Group, default: Schedule, target: Target, named: Sequence[str]) -> Sequence[Nest]:
-    """The values that a template with these names speaks of."""
-    if default.parts:
-        found = list[Nest]()
-        for names, part, plan in parts_with_names(group, default, value_names(group)):
-            outer = outer_names(part, names)
-            inner = [name for name, whole in outer.items() if whole in named]
-            nests = _nests(part, plan, target, inner)
-            found += [evolve(nest, name=outer[nest.name]) for nest in nests]
-        return found
-    if default.multi_nest is None:
-        return nests_of_group(group, default, target)
-    return [*_cuts(group, named)[0].values.values()]
+def _nameable_values(
+    group: Group,
+    default: Schedule,
+    target: Target,
+    names: Mapping[Node, str],
+    named: Collection[str],
+) -> Iterator[ValueLoops]:
+    """Yield the values that a template which names the values ``named`` has to name.
+
+    Args:
+        group: the group.
+        default: its schedule without a template.
+        target: the machine.
+        names: the names of the nodes in templates.
+        named: the names in the template.
+    """
+    for part_names, part, schedule in leaf_schedules(group, default, names):
+        if schedule.multi_nest is None:
+            yield from values_of(part, schedule, target, part_names).values()
+        else:
+            yield from _partitions(part, part_names, named)[0].values.values()
 
 
 @frozen
-class _Cut:
-    """Parts of a stitched group, the values that are named, and the results that follow others."""
+class _Partition:
+    """A partition of a multi-nest group into nests.
 
-    pieces: Sequence[NestNodes]
-    values: Mapping[Node, Nest]
-    following: Mapping[Entry, Entry]
-
-
-def _cuts(group: Group, named: Collection[str]) -> list[_Cut]:
-    """The ways to cut a stitched group in which just these values may be named.
-
-    What is not named is computed again where it is read, but for results. If there is no such way,
-    that with the most parts tells what is missing.
+    Attributes:
+        nests: the nests.
+        values: the values that a template has to name, with their loops.
+        derived: the outputs that follow from a moved value, with this value.
     """
-    found = [_cut(group, pieces, named) for pieces in nest_partitions(group.graph)]
-    fit = [c for c in found if all(nest.name in named for nest in c.values.values())]
-    return fit or found[:1]
+
+    nests: Sequence[NestNodes]
+    values: Mapping[Node, ValueLoops]
+    derived: Mapping[Entry, Entry]
 
 
-def _cut(group: Group, pieces: Sequence[NestNodes], named: Collection[str]) -> _Cut:
-    names = value_names(group)
-    following = derived_outputs(group.graph, pieces)
-    if any(names[e.node] in named for e in following):
-        following = {}
-    followed = {e.node for e in following}
+def _partitions(
+    group: Group, names: Mapping[Node, str], named: Collection[str]
+) -> list[_Partition]:
+    """Return the partitions of a multi-nest group for which a template names the right values.
+
+    Values that are not named are computed again where they are read, except outputs. If there is
+    no such partition, the finest one tells which values are missing.
+
+    Args:
+        group: the group.
+        names: the names of the nodes in templates.
+        named: the names in the template.
+    """
+    partitions = [_partition(group, names, nests, named) for nests in nest_partitions(group.graph)]
+    fitting = [p for p in partitions if all(v.name in named for v in p.values.values())]
+    return fitting or partitions[:1]
+
+
+def _partition(
+    group: Group, names: Mapping[Node, str], nests: Sequence[NestNodes], named: Collection[str]
+) -> _Partition:
+    """Return a partition with the values that a template has to name.
+
+    An output that the template names does not follow from another value.
+
+    Args:
+        group: the group.
+        names: the names of the nodes in templates.
+        nests: the nests of the partition.
+        named: the names in the template.
+    """
+    derived = derived_outputs(group.graph, nests)
+    if any(names[e.node] in named for e in derived):
+        derived = {}
+    following = {e.node for e in derived}
     values = {
-        node: nest
-        for node, nest in stitched.values_of(group, names).items()
-        if nest.name in named or (nest.root and node not in followed)
+        node: value
+        for node, value in multi_nest_values(group, names).items()
+        if value.name in named or (value.is_output and node not in following)
     }
-    return _Cut(pieces, values, following)
+    return _Partition(nests, values, derived)
 
 
-def _obeying(
-    group: Group, default: Schedule, target: Target, stages: Stages
+@frozen
+class _TemplatePlan:
+    """The search for the schedule that a template describes.
+
+    Attributes:
+        target: the machine.
+        templates: the templates of values, by their names.
+    """
+
+    target: Target
+    templates: Mapping[str, ValueTemplate]
+
+    def apply(
+        self, group: Group, default: Schedule, names: Mapping[Node, str]
+    ) -> Schedule | Diagnostic:
+        """Return the schedule of a group or part, or why there is none.
+
+        Args:
+            group: the group or part.
+            default: its schedule without a template.
+            names: the names of its nodes in templates.
+        """
+        if default.parts:
+            schedules = []
+            for part_names, part, part_default in parts_with_names(group, default, names):
+                schedule = self.apply(part, part_default, part_names)
+                if isinstance(schedule, Diagnostic):
+                    return schedule
+                schedules.append(schedule)
+            return with_part_schedules(default, schedules, self.target)
+        asked = self._normalized(group, default, names)
+        nearest = list(value_templates(group, default, self.target, names))
+        if nearest == asked:
+            return default
+        refusal: Diagnostic | None = None
+        for schedule in self._candidates(group, default, names):
+            if isinstance(schedule, Diagnostic):
+                refusal = schedule
+                continue
+            nearest = list(value_templates(group, schedule, self.target, names))
+            if nearest == asked:
+                return within_scratch(group, schedule, default, self.target)
+        if refusal is not None:
+            return refusal
+        data = {
+            "asked": next((str(v) for v in asked if v not in nearest), "no more than that"),
+            "possible": next((str(v) for v in nearest if v not in asked), "fewer values"),
+        }
+        return Diagnostic("template.none", data)
+
+    def _normalized(
+        self, group: Group, default: Schedule, names: Mapping[Node, str]
+    ) -> list[ValueTemplate]:
+        """Return the templates of the values of a group without parts in canonical form."""
+        values = _nameable_values(group, default, self.target, names, self.templates)
+        return [normalize(self.templates[v.name], v) for v in values]
+
+    def _candidates(
+        self, group: Group, default: Schedule, names: Mapping[Node, str]
+    ) -> Iterator[Schedule | Diagnostic]:
+        """Yield schedules that the template may describe, and the reasons against others.
+
+        The template describes no schedule of a single nest if it names row values only.
+        """
+        if default.multi_nest is not None:
+            for partition in _partitions(group, names, self.templates):
+                yield self._multi_nest(group, partition)
+            return
+        info = analyze_domain(group.graph)
+        assert isinstance(info, DomainInfo)
+        count = len(kernel_loops(info, self.target))
+        values = values_of(group, default, self.target, names).values()
+        value = next((v for v in values if len(v.kinds) == count), None)
+        if value is None:
+            return
+        for composition in compositions(info, self.target):
+            chunk, width = tile_sizes_of(self.templates[value.name], value, composition)
+            numbers = [width] if composition in SYMBOLIC_ROWS else [width, chunk]
+            if any(isinstance(n, Size) for n in numbers):
+                size = chunk if width is None else width
+                yield Diagnostic("template.unknown_size", {"size": size})
+            else:
+                split = split_for(info, composition, chunk)
+                yield single_nest_schedule(info, composition, split, width, self.target)
+
+    def _multi_nest(self, group: Group, partition: _Partition) -> Schedule | Diagnostic:
+        """Return the schedule with the splits of the template.
+
+        Each nest has the schedule that the template describes, or its default.
+        """
+        values = partition.values
+
+        def choose(
+            entries: Sequence[Entry], regions: Mapping[Node, Region], schedules: Sequence[Schedule]
+        ) -> Schedule:
+            """Return the schedule of a nest, given its results and their regions."""
+            nodes = [e.node for e in entries if e.node in regions and e.node in values]
+
+            def is_described(schedule: Schedule) -> bool:
+                """Return whether the template describes the nest under a schedule."""
+                return all(
+                    multi_nest_template(n, values[n], regions[n], schedule)
+                    == normalize(self.templates[values[n].name], values[n])
+                    for n in nodes
+                )
+
+            return next(filter(is_described, schedules), schedules[0])
+
+        splits = {}
+        for e in heaviest(group.graph, partition.derived):
+            value = values[e.node]
+            split = split_of(self.templates[value.name], value)
+            splits[e] = split.canonical(known_shape(e))
+        return multi_nest_schedule(
+            group, partition.nests, self.target, splits, choose, partition.derived
+        )
+
+
+def within_scratch(
+    group: Group, schedule: Schedule, default: Schedule, target: Target
 ) -> Schedule | Diagnostic:
-    if default.parts:
-        return _of_parts(group, default, target, stages)
-    wanted = _settled(group, default, target, stages)
-    made, refused = template_of(group, default, target).stages, None
-    if made == wanted:
-        return default
-    for found in _candidates(group, default, target, stages):
-        if isinstance(found, Diagnostic):
-            refused = found
-            continue
-        made = template_of(group, found, target).stages
-        if made == wanted:
-            return within(group, found, default, target)
-    if refused is not None:
-        return refused
-    asked = next((str(s) for s in wanted if s not in made), "no more than that")
-    can = next((str(s) for s in made if s not in wanted), "fewer values")
-    return Diagnostic("template.none", {"asked": asked, "possible": can})
+    """Return a schedule if its scratch memory fits, or needs no more than that of the default.
 
+    Args:
+        group: the group.
+        schedule: the schedule.
+        default: the schedule of the group without a template.
+        target: the machine.
 
-def _of_parts(
-    group: Group, default: Schedule, target: Target, stages: Stages
-) -> Schedule | Diagnostic:
-    """Each part, or phase, by what is said of it."""
-    names, plans = value_names(group), []
-    for within_names, part, plan in parts_with_names(group, default, names):
-        inner = {outer: own for own, outer in outer_names(part, within_names).items()}
-        own = {s.name: s for s in renamed([*stages.values()], inner)}
-        found = _obeying(part, plan, target, own)
-        if isinstance(found, Diagnostic):
-            return found
-        plans.append(found)
-    return schedule_like(default, plans, target)
-
-
-def _settled(
-    group: Group, default: Schedule, target: Target, stages: Stages
-) -> tuple[NestPlan, ...]:
-    """The stages in the order and the words of `template_of`."""
-    names = value_names(group)
-    if default.multi_nest is None:
-        info, values = plain_values(group, target, names)
-        runs = plain.runs_of(info, target)
-        return tuple(plain.settle(stages[v.nest.name], v, runs) for v in values)
-    nests = _cuts(group, stages)[0].values.values()
-    return tuple(stitched.settle(stages[n.name], n) for n in nests)
-
-
-def _candidates(
-    group: Group, default: Schedule, target: Target, stages: Stages
-) -> Iterator[Schedule | Diagnostic]:
-    """Schedules that may be meant, and what is in the way of others."""
-    if default.multi_nest is not None:
-        yield from (_stitched(group, target, stages, each) for each in _cuts(group, stages))
-        return
-    info, values = plain_values(group, target, value_names(group))
-    runs = plain.runs_of(info, target)
-    stage = next((stages[v.nest.name] for v in values if v.runs == runs), None)
-    if stage is None:
-        return  # row values alone: nothing is said of what is folded
-    for composition in compositions(info, target):
-        chunk, width = plain.sizes_of(stage, composition, runs)
-        known = [width] if composition in BY_ROWS else [width, chunk]
-        if any(isinstance(n, Size) for n in known):
-            size = chunk if width is None else width
-            yield Diagnostic("template.unknown_size", {"size": size})
-        else:
-            split = split_for(info, composition, chunk)
-            yield plain_schedule(info, composition, split, width, target)
-
-
-def _stitched(group: Group, target: Target, stages: Stages, cut: _Cut) -> Schedule | Diagnostic:
-    """The schedule with the splits of the results, and for each part what comes closest."""
-    nests = cut.values
-
-    def choose(
-        values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
-    ) -> Schedule:
-        def is_meant(plan: Schedule) -> bool:
-            own = [e.node for e in values if e.node in regions and e.node in nests]
-            return all(_is_meant(n, nests[n], regions[n], plan) for n in own)
-
-        return next(filter(is_meant, plans), plans[0])
-
-    def _is_meant(node: Node, nest: Nest, region: Region, plan: Schedule) -> bool:
-        wanted = stitched.settle(stages[nest.name], nest)
-        return stitched.stage_of(node, nest, region, plan) == wanted
-
-    splits = {}
-    for e in heaviest(group.graph, cut.following):
-        split = split_of(stages[nests[e.node].name], nests[e.node])
-        splits[e] = split.canonical(known_shape(e))
-    return multi_nest_schedule(group, cut.pieces, target, splits, choose, cut.following)
-
-
-def within(
-    group: Group, plan: Schedule, default: Schedule, target: Target
-) -> Schedule | Diagnostic:
-    """The schedule, if there is room for its scratch, as there is for that of the default."""
-    needed, own = plan_shared(group, plan).nbytes, plan_shared(group, default).nbytes
-    limit = max(target.scratch, own) if isinstance(own, int) else target.scratch
+    Returns: the schedule, or the diagnostic "memory.template".
+    """
+    needed, usual = plan_shared(group, schedule).nbytes, plan_shared(group, default).nbytes
+    limit = max(target.scratch, usual) if isinstance(usual, int) else target.scratch
     if isinstance(needed, Size) or needed <= limit:
-        return plan
+        return schedule
     return Diagnostic("memory.template", {"need": needed, "limit": limit})

@@ -1,7 +1,6 @@
-"""Groups at typical sizes: by them groups are compared whose sizes only a call knows.
+"""Groups at typical sizes, by which groups of unknown sizes are compared.
 
-What is chosen by them holds for all sizes, as its plan is made without them; only whether it pays
-depends on how large arrays are.
+Only decisions of fusion depend on these sizes. The schedules of such groups hold for all sizes.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from passkit.values.size import Size, has_size, substitute
 
 
 def typical(group: Group) -> Group | None:
-    """The group with `USUAL` for every unknown size, itself where all are known.
+    """Return a group with `USUAL` in place of every unknown size; itself if all sizes are known.
 
-    None where that is no size that its operators can have.
+    Returns: None if the operators of the group cannot have this size.
     """
     if not any(has_size(e.shape) for n in group.graph.nodes for e in n.entries):
         return group
@@ -30,21 +29,21 @@ def typical(group: Group) -> Group | None:
 
 @lru_cache(maxsize=4096)
 def _typical(key: str, held: UncachedArgument[Group]) -> Group | None:
+    """Return the group ``held.value``, which ``key`` identifies, at typical sizes."""
     group = held.value
 
-    def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
-        params = {k: _number(v) for k, v in node.params.items()}
+    def at_typical_sizes(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
+        """Return the results of a copy of a node with other inputs and known sizes."""
+        params = {k: _with_numbers(v) for k, v in node.params.items()}
         if node.is_variable:
-            shape = _number(known_shape(node.entries[0]))
+            shape = _with_numbers(known_shape(node.entries[0]))
             return Node(None, (), {**params, "shape": shape}, node.name).entries
         return Node(node.op, inputs, params, node.name).entries
 
     try:
-        graph, new = group.graph.rebuilt(change)
-        for node in graph.nodes:
-            for entry in node.entries:
-                if has_size(entry.shape):
-                    return None
+        graph, new = group.graph.rebuilt(at_typical_sizes)
+        if any(has_size(entry.shape) for node in graph.nodes for entry in node.entries):
+            return None
     except (PasskitError, ArithmeticError, ValueError):
         return None
     origin = {
@@ -53,10 +52,10 @@ def _typical(key: str, held: UncachedArgument[Group]) -> Group | None:
     return Group(graph, group.kind, origin)
 
 
-def _number(value: Any) -> Any:
-    """A parameter or shape with `USUAL` for each unknown size."""
+def _with_numbers(value: Any) -> Any:
+    """Return a parameter or shape with `USUAL` in place of each unknown size."""
     if isinstance(value, Size):
         return substitute(value, dict.fromkeys(value.symbols, USUAL))
     if isinstance(value, tuple):
-        return tuple(map(_number, value))
+        return tuple(map(_with_numbers, value))
     return value

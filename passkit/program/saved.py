@@ -73,7 +73,7 @@ def describe(executable: Executable) -> dict[str, str]:
     measured = ""
     evaluator = context.evaluator
     if isinstance(evaluator, Evaluator):
-        used = [r for r in evaluator.records if r.group in evaluator.asked]
+        used = [r for r in evaluator.records if r.group in evaluator.used_groups]
         measured = "".join(f"{record_line(r, SAVED, SAVED)}\n" for r in used)
     return {
         "graph.json": to_json(executable.source_graph),

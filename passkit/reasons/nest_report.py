@@ -19,7 +19,7 @@ from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
-from passkit.schedule.phases import scheduled_groups
+from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.template_loops import operator_names
 from passkit.schedule.text import pack_text, schedule_text
@@ -186,7 +186,7 @@ def _joined_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
     """
     nests = [
         (plan.nest, scheduled_nest(own, plan))
-        for own, plan in zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
+        for own, plan in zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
         if plan.nest is not None
     ]
     text = "\n".join(schedule_text(own, nest, target) for own, nest in nests)

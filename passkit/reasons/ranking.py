@@ -12,7 +12,7 @@ from passkit.errors import GraphError, nearest
 from passkit.graph.graph import Graph
 from passkit.library.candidates import Candidate, candidates_of
 from passkit.reasons.nest_report import NestReport, nest_report
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule, Source, least_bytes
 from passkit.schedule.template_of import template_of
 from passkit.schedule.tile_loops import tiles_of
@@ -209,7 +209,7 @@ def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -
         composition=schedule.composition.value,
         tiles=tiles_of(schedule),
         nbytes=least_bytes(group.graph),
-        seconds=model_seconds(group, schedule, target),
+        seconds=schedule_cost(group, schedule, target),
         source=schedule.source,
         others=tuple(v for v in candidates_of(group, target) if v.template != template),
         measured=schedule.measured,

@@ -157,7 +157,7 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
         for entry in node.entries:
             if entry.dtype is not dt.float32:
                 return Diagnostic("block.dtype", {"value": node.label, "dtype": entry.dtype})
-    for part in multi_nest.parts:
+    for part in multi_nest.nests:
         if part.schedule is None:
             continue
         composition = part.schedule.composition
@@ -165,9 +165,9 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
             return Diagnostic("block.order", {"composition": composition.value})
     parts = tuple(
         p if p.schedule is None else evolve(p, schedule=_in_registers(p.schedule))
-        for p in multi_nest.parts
+        for p in multi_nest.nests
     )
-    plain = evolve(schedule, multi_nest=evolve(multi_nest, parts=parts), block=None)
+    plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=parts), block=None)
     shared = plan_shared(group, plain)
     values = tuple(a.number for a in shared.arrays)
     lengths = tuple(_row_length(dict(multi_nest.regions)[k]) for k in values)
@@ -186,7 +186,9 @@ def _row_length(region: Region) -> int:
 
 def _in_registers(schedule: Schedule) -> Schedule:
     """Return the schedule of a part with the values between its stages in registers."""
-    return evolve(schedule, kept=tuple(StagedValue(k.value, Place.LANES) for k in schedule.kept))
+    return evolve(
+        schedule, staged=tuple(StagedValue(k.value, Place.LANES) for k in schedule.staged)
+    )
 
 
 @frozen(eq=False)

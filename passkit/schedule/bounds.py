@@ -20,7 +20,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.quotient import live_ins
 from passkit.schedule.nest_info import USUAL
-from passkit.schedule.schedule import estimate
+from passkit.schedule.schedule import roofline_seconds
 from passkit.schedule.tile_costs import product_seconds, tile_seconds
 from passkit.target import Target
 from passkit.values.size import Extent, numel
@@ -93,7 +93,7 @@ class LowerBound:
         return 0.0 if isinstance(info, Diagnostic) else self._seconds(info)
 
     def _seconds(self, info: DomainInfo) -> float:
-        return estimate(info, self.target, guessed(info.domain.size, USUAL))
+        return roofline_seconds(info, self.target, guessed(info.domain.size, USUAL))
 
     def __call__(self, states: States, tiles: Extent) -> float | Diagnostic:
         """Seconds, or that scratch has no room for a product, its operands and its result."""

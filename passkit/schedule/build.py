@@ -1,4 +1,4 @@
-"""Schedules from tilings: of a group of one space, of parts that are packed, and of phases."""
+"""Construction of schedules: of single-nest groups, of packs and of phases."""
 
 from __future__ import annotations
 
@@ -14,31 +14,39 @@ from passkit.analysis.size_arguments import SMALL
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
-from passkit.schedule.schedule import Schedule, estimate, reduction_depths, split_stages
-from passkit.schedule.tiling import Composition, row_place
+from passkit.schedule.schedule import Schedule, reduction_depths, roofline_seconds, split_stages
+from passkit.schedule.tiling import Composition, staging_place
 from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 
-def plain_schedule(
+def single_nest_schedule(
     info: DomainInfo, composition: Composition, split: Split, width: Extent | None, target: Target
 ) -> Schedule:
-    """The schedule of a group of one space with tiles of this kind."""
-    place = row_place(info, composition, target)
+    """Return the schedule of a group of one iteration domain.
+
+    Args:
+        info: the iteration domain.
+        composition: how the points of a tile are mapped to vectors.
+        split: the tile map of the domain.
+        width: the points of a tile along the vector axis; None for the whole axis.
+        target: the machine.
+    """
+    place = staging_place(info, composition, target)
     if place is Place.LANES and _is_long_text(info, target):
         place = None
-    stages, kept = split_stages(info, reduction_depths(info), place)
-    seconds = estimate(info, target)
-    return Schedule(composition, info.domain.axes, split, width, stages, kept, seconds=seconds)
+    stages, staged = split_stages(info, reduction_depths(info), place)
+    seconds = roofline_seconds(info, target)
+    return Schedule(composition, info.domain.axes, split, width, stages, staged, seconds=seconds)
 
 
 def _is_long_text(info: DomainInfo, target: Target) -> bool:
-    """Whether a row that fits in registers has too many functions to be written out.
+    """Return whether an unrolled row that fits in registers would call too many functions.
 
-    Rows of up to `SMALL` elements are written out in any case.
+    Rows of up to `SMALL` elements are unrolled in any case.
     """
     length = info.domain.axes[-1].extent
-    assert isinstance(length, int)  # it is short
+    assert isinstance(length, int)  # only short rows are staged in registers
     if length <= SMALL:
         return False
     full = [n for n, role in info.roles.items() if ValueKind.FULL in role and reduce_of(n) is None]
@@ -46,55 +54,64 @@ def _is_long_text(info: DomainInfo, target: Target) -> bool:
     return vectors * sum(map(is_expensive, full)) > target.tiling.register_functions
 
 
-def packed_schedule(plans: Sequence[Schedule], target: Target) -> Schedule:
-    """The schedule of parts that run as ``plans`` say; small ones share tiles."""
-    seconds = [p.seconds for p in plans]
+def packed_schedule(parts: Sequence[Schedule], target: Target) -> Schedule:
+    """Return the schedule of a pack of ``parts``; small parts share tiles."""
+    seconds = [p.seconds for p in parts]
     aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
-    small = [2 * p.seconds < aim and _is_small(p) for p in plans]
-    return Schedule(
-        *(Composition.PACKED, (), Split(0, 1), None, (), ()),
+    is_small = [2 * p.seconds < aim and _is_one_small_tile(p) for p in parts]
+    return evolve(
+        _of_parts(Composition.PACKED, parts),
         seconds=sum(seconds) if all(seconds) else 0.0,
-        parts=_in_one_kernel(plans),
-        share=tuple(map(tuple, bundles(seconds, small, aim))),
+        shared_tiles=tuple(map(tuple, bundles(seconds, is_small, aim))),
     )
 
 
 def phased_schedule(
-    plans: Sequence[Schedule], phase_outputs: tuple[tuple[int, ...], ...], target: Target
+    phases: Sequence[Schedule], phase_outputs: tuple[tuple[int, ...], ...], target: Target
 ) -> Schedule:
-    """The schedule of phases that run as ``plans`` say, and make outputs of these numbers."""
-    seconds = [p.seconds for p in plans]
-    meetings = (len(plans) - 1) * target.meeting
-    return Schedule(
-        *(Composition.PHASED, (), Split(0, 1), None, (), ()),
-        seconds=sum(seconds) + meetings if all(seconds) else 0.0,
-        parts=_in_one_kernel(plans),
+    """Return the schedule of ``phases`` with grid barriers in between.
+
+    ``phase_outputs`` are the positions of the outputs of each phase in the group.
+    """
+    seconds = [p.seconds for p in phases]
+    barriers = (len(phases) - 1) * target.meeting
+    return evolve(
+        _of_parts(Composition.PHASED, phases),
+        seconds=sum(seconds) + barriers if all(seconds) else 0.0,
         phase_outputs=phase_outputs,
     )
 
 
-def _in_one_kernel(plans: Sequence[Schedule]) -> tuple[Schedule, ...]:
-    """Return the schedules of parts of one kernel: their nests are no kernels of their own."""
-    return tuple(evolve(p, nest=None, pack=None) if p.nest or p.pack else p for p in plans)
+def _of_parts(composition: Composition, parts: Sequence[Schedule]) -> Schedule:
+    """Return a schedule of parts, which are not launched by themselves."""
+    return Schedule(
+        composition,
+        axes=(),
+        split=Split(0, 1),
+        width=None,
+        stages=(),
+        staged=(),
+        parts=tuple(evolve(p, nest=None, pack=None) if p.nest or p.pack else p for p in parts),
+    )
 
 
-def schedule_like(default: Schedule, plans: Sequence[Schedule], target: Target) -> Schedule:
-    """The schedule of the parts, or of the phases, of ``default`` with other ``plans``."""
-    if default.phase_outputs:
-        return phased_schedule(plans, default.phase_outputs, target)
-    return packed_schedule(plans, target)
+def with_part_schedules(schedule: Schedule, parts: Sequence[Schedule], target: Target) -> Schedule:
+    """Return a packed or phased schedule with other schedules of its parts or phases."""
+    if schedule.phase_outputs:
+        return phased_schedule(parts, schedule.phase_outputs, target)
+    return packed_schedule(parts, target)
 
 
-def _is_small(plan: Schedule) -> bool:
-    """Whether a part is one tile without scratch, so that others may follow it there."""
-    if any(k.place is Place.SHARED for k in plan.kept):
+def _is_one_small_tile(schedule: Schedule) -> bool:
+    """Return whether a part is one tile without scratch memory, which others can follow."""
+    if any(k.place is Place.SHARED for k in schedule.staged):
         return False
-    if plan.composition is Composition.THREAD and len(plan.axes) == 1:
-        count, most = plan.axes[0].extent, plan.width
-    elif plan.composition in (Composition.THREAD, Composition.ROW) and plan.width is None:
-        lane = plan.axes[-1]
-        count = numel(a.extent for a in plan.axes if not a.reduced and a is not lane)
-        most = plan.split.chunk
+    if schedule.composition is Composition.THREAD and len(schedule.axes) == 1:
+        count, most = schedule.axes[0].extent, schedule.width
+    elif schedule.composition in (Composition.THREAD, Composition.ROW) and schedule.width is None:
+        vector_axis = schedule.axes[-1]
+        count = numel(a.extent for a in schedule.axes if not a.reduced and a is not vector_axis)
+        most = schedule.split.chunk
     else:
         return False
     return isinstance(count, int) and isinstance(most, int) and count <= most

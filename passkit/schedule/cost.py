@@ -1,16 +1,14 @@
-"""The model's seconds of kernels and of libraries' products, from the numbers of a target.
+"""The cost model: seconds of schedules, kernels and library calls on one thread.
 
-`Schedule.seconds` is what the work takes on any thread. `model_seconds` adds tiles and rows that
-have to begin and end, lanes that stand idle, and threads that have nothing left to do: by that
-schedules of one group are held against each other. `kernel_seconds` holds groups against each
-other: what is too much in all schedules of a group counts there, and is corrected by the target's
-`MachineModel`.
+`Schedule.seconds` is the roofline time of the work of a group. `schedule_cost` adds the starts of
+tiles and rows, idle vector positions and idle threads; it compares schedules of one group.
+`kernel_cost` compares groups: it applies the correction factors of the target's `MachineModel`,
+which cancel out between schedules of one group.
 """
 
 from __future__ import annotations
 
 from passkit.analysis.domain import reduced_axes_of
-from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.ordered_accesses import are_orderly
@@ -20,7 +18,7 @@ from passkit.analysis.tilemap import guessed
 from passkit.ast.folds import Contract
 from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.schedule.nest_info import USUAL
-from passkit.schedule.phases import scheduled_groups
+from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest, least_bytes
 from passkit.schedule.tile_costs import imbalance, row_seconds
 from passkit.schedule.tile_loops import TileLoops, tiles_of
@@ -29,142 +27,151 @@ from passkit.target import Target
 from passkit.values.size import numel
 
 
-def model_seconds(group: Group, schedule: Schedule, target: Target) -> float:
-    """Seconds of a schedule by the model, 0 where sizes are unknown."""
+def schedule_cost(group: Group, schedule: Schedule, target: Target) -> float:
+    """Return the seconds of a schedule of ``group``, 0 if sizes are unknown."""
     if schedule.multi_nest is not None:
         return schedule.seconds
     if schedule.parts:
-        pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
-        found = [model_seconds(part, plan, target) for part, plan in pairs]
-        meetings = max(0, len(schedule.phase_outputs) - 1) * target.meeting
-        return sum(found) + meetings if all(found) else 0.0
-    info, tiles = analyze_domain(group.graph), tiles_of(schedule)
-    assert isinstance(info, DomainInfo)
+        pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
+        costs = [schedule_cost(part, plan, target) for part, plan in pairs]
+        barriers = max(0, len(schedule.phase_outputs) - 1) * target.meeting
+        return sum(costs) + barriers if all(costs) else 0.0
+    tiles = tiles_of(schedule)
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
         return 0.0
-    work = schedule.seconds * _idle(schedule, target)
-    total = work + tiles * target.machine.tile_seconds + _between(schedule, target)
+    work = schedule.seconds * _vector_waste(schedule, target)
+    total = work + tiles * target.machine.tile_seconds + _row_overhead(schedule, target)
     return total * imbalance(tiles) if total >= target.parallel else total
 
 
-def kernel_seconds(group: Group, plan: Schedule, target: Target) -> float:
-    """Seconds of one thread for a kernel beside other kernels, 0 where sizes are unknown."""
-    machine = target.machine
-    raw = model_seconds(group, plan, target)
-    if not raw or plan.parts:
-        return machine.reduction_factor * raw
-    if plan.multi_nest is None:
-        work = _work(group, plan, target) * _crowded(group, target)
-        if target.limits.shared:
-            waiting = target.slowdown(registers_of(group.graph), 0)
-            return waiting * max(work, _from_memory(group, target))
-    elif _is_plain(group, plan.multi_nest, target):
-        return _stitched_seconds(group, plan, target)
-    else:
-        return _joined_seconds(group, plan, plan.multi_nest, target)
-    return max(work, _from_memory(group, target))
+def kernel_cost(group: Group, schedule: Schedule, target: Target) -> float:
+    """Return the seconds of a kernel for comparison with other groups, 0 if sizes are unknown."""
+    machine, multi_nest = target.machine, schedule.multi_nest
+    seconds = schedule_cost(group, schedule, target)
+    if not seconds or schedule.parts:
+        return machine.reduction_factor * seconds
+    if multi_nest is not None:
+        if _reads_in_order(group, multi_nest, target):
+            return _nests_seconds(group, multi_nest, target)
+        return _nests_seconds_with_products(group, schedule, multi_nest, target)
+    work = _work(group, schedule, target) * _stream_slowdown(group, target)
+    work = max(work, _memory_seconds(group, target))
+    if target.limits.shared:
+        return target.slowdown(registers_of(group.graph), 0) * work
+    return work
 
 
-def _work(group: Group, plan: Schedule, target: Target) -> float:
-    """Of a kernel of one iteration space, what its bytes and operations take in truth.
+def _work(group: Group, schedule: Schedule, target: Target) -> float:
+    """Return the corrected seconds of the bytes and operations of a single-nest kernel.
 
-    Where one pass over rows computes more than it reads, the fold at its end hides behind that:
-    its operations take as long as where nothing is folded.
+    A single traversal of rows that computes longer than it loads hides the reduction at its end.
     """
-    machine, between = target.machine, _between(plan, target)
-    if plan.composition is Composition.THREAD:
-        return machine.elementwise_factor * (plan.seconds + between)
-    if plan.composition is Composition.ROW and len(plan.stages) == 1:
+    machine, overhead = target.machine, _row_overhead(schedule, target)
+    if schedule.composition is Composition.THREAD:
+        return machine.elementwise_factor * (schedule.seconds + overhead)
+    if schedule.composition is Composition.ROW and len(schedule.stages) == 1:
         moved = machine.reduction_factor * target.moving(least_bytes(group.graph))
         return (
-            max(machine.elementwise_factor * plan.seconds, moved)
-            + machine.reduction_factor * between
+            max(machine.elementwise_factor * schedule.seconds, moved)
+            + machine.reduction_factor * overhead
         )
-    return machine.reduction_factor * (plan.seconds + between)
+    return machine.reduction_factor * (schedule.seconds + overhead)
 
 
-def _joined_seconds(group: Group, plan: Schedule, multi_nest: MultiNest, target: Target) -> float:
-    """Of a stitched kernel with products: what one thread takes, as of those that it stands for.
+def _nests_seconds_with_products(
+    group: Group, schedule: Schedule, multi_nest: MultiNest, target: Target
+) -> float:
+    """Return the seconds of a multi-nest kernel that has matrix products or reads out of order.
 
-    How evenly tiles are shared out is left out, as libraries' products and rows are in tiles too.
+    Idle threads are left out, as the costs of library products and of rows leave them out, too.
     """
     machine, tiles = target.machine, multi_nest.tiles
-    work = plan.seconds / imbalance(tiles) if isinstance(tiles, int) and tiles else plan.seconds
-    own = sum(p.schedule.seconds for p in multi_nest.parts if p.schedule is not None)
-    work -= (1 - machine.reduction_factor) * min(own, work)
+    work = schedule.seconds
+    if isinstance(tiles, int) and tiles:
+        work /= imbalance(tiles)
+    nests = sum(p.schedule.seconds for p in multi_nest.nests if p.schedule is not None)
+    work -= (1 - machine.reduction_factor) * min(nests, work)
     work += sum(matrices_of(n) for n in group.ops) * machine.matrix_seconds
-    return work + machine.memory_factor * _from_memory(group, target)
+    return work + machine.memory_factor * _memory_seconds(group, target)
 
 
-def _stitched_seconds(group: Group, plan: Schedule, target: Target) -> float:
-    """Of a stitched kernel without products: its operations, or what it moves, as of any kernel.
+def _nests_seconds(group: Group, multi_nest: MultiNest, target: Target) -> float:
+    """Return the seconds of a multi-nest kernel without matrix products that reads in order.
 
-    What its parts pass on stays in a core's first cache. Too few tiles leave threads without work.
+    Values between the nests stay in the first-level cache. A kernel of few tiles leaves threads
+    idle.
     """
-    assert plan.multi_nest is not None
-    machine, parts, tiles = target.machine, plan.multi_nest.parts, plan.multi_nest.tiles
+    machine, nests, tiles = target.machine, multi_nest.nests, multi_nest.tiles
     if not isinstance(tiles, int) or not tiles:
         return 0.0
-    work = sum(_part_seconds(group, p, plan.multi_nest, target) for p in parts)
-    folds = any(_folds(group, p) for p in parts)
-    moved = (machine.reduction_factor if folds else machine.elementwise_factor) * target.moving(
-        least_bytes(group.graph)
-    )
+    work = sum(_nest_seconds(group, p, multi_nest, target) for p in nests)
+    has_reductions = any(_reduces(group, p) for p in nests)
+    factor = machine.reduction_factor if has_reductions else machine.elementwise_factor
+    moved = factor * target.moving(least_bytes(group.graph))
     total = (
-        max(work, moved, _from_memory(group, target)) + tiles * len(parts) * machine.nest_seconds
+        max(work, moved, _memory_seconds(group, target)) + tiles * len(nests) * machine.nest_seconds
     )
-    total *= target.slowdown(target.tiling.free_registers, guessed(plan.multi_nest.scratch, USUAL))
+    total *= target.slowdown(target.tiling.free_registers, guessed(multi_nest.scratch, USUAL))
     return total * max(1.0, machine.min_tiles / tiles) if total >= target.parallel else total
 
 
-def _part_seconds(group: Group, part: TileNest, multi_nest: MultiNest, target: Target) -> float:
-    """Of a part of a stitched kernel: as a kernel, but for memory; as often as tiles compute it."""
-    assert part.schedule is not None
-    again = 1.0
-    for k in part.results:
-        region, whole = multi_nest.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
-        if region is not None and isinstance(whole, int) and whole:
+def _nest_seconds(group: Group, nest: TileNest, multi_nest: MultiNest, target: Target) -> float:
+    """Return the seconds of one nest, with the values that several tiles compute."""
+    assert nest.schedule is not None
+    repeats = 1.0
+    for k in nest.results:
+        region, size = multi_nest.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
+        if region is not None and isinstance(size, int) and size:
             points = numel(region.length(j) for j in range(len(region.shape))) * multi_nest.tiles
-            again = max(again, points / whole if isinstance(points, int) else 1.0)
-    if _folds(group, part):
-        own = part.schedule.seconds + _between(part.schedule, target)
-        return again * target.machine.reduction_factor * own
-    points = numel(a.extent for a in part.schedule.axes)
-    nodes = [n for k in part.nodes if not is_leaf(n := group.graph.nodes[k])]
-    each = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
-    each *= _idle(part.schedule, target)
+            repeats = max(repeats, points / size if isinstance(points, int) else 1.0)
+    if _reduces(group, nest):
+        seconds = nest.schedule.seconds + _row_overhead(nest.schedule, target)
+        return repeats * target.machine.reduction_factor * seconds
+    points = numel(a.extent for a in nest.schedule.axes)
+    nodes = [n for k in nest.nodes if not is_leaf(n := group.graph.nodes[k])]
+    per_point = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
+    per_point *= _vector_waste(nest.schedule, target)
     return (
-        again * target.machine.elementwise_factor * each * points
+        repeats * target.machine.elementwise_factor * per_point * points
         if isinstance(points, int)
         else 0.0
     )
 
 
-def _is_plain(group: Group, multi_nest: MultiNest, target: Target) -> bool:
-    """Return whether parts have no products, and read in the order in which they write."""
-    return all(p.schedule is not None for p in multi_nest.parts) and are_orderly(group.ops, target)
+def _reads_in_order(group: Group, multi_nest: MultiNest, target: Target) -> bool:
+    """Return whether no nest is a matrix product, and all read in the order in which they write."""
+    return all(p.schedule is not None for p in multi_nest.nests) and are_orderly(group.ops, target)
 
 
-def _folds(group: Group, part: TileNest) -> bool:
-    return any(reduced_axes_of(group.graph.nodes[k]) is not None for k in part.nodes)
+def _reduces(group: Group, nest: TileNest) -> bool:
+    """Return whether a nest has a reduction."""
+    return any(reduced_axes_of(group.graph.nodes[k]) is not None for k in nest.nodes)
 
 
-def _crowded(group: Group, target: Target) -> float:
-    """How much longer a loop takes that walks through many arrays at a time."""
-    found = [*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs]
-    large = sum(numel(known_shape(e)) not in (0, 1) for e in found)
-    return 1.0 + target.machine.stream_cost * max(0, large - target.machine.streams)
+def _stream_slowdown(group: Group, target: Target) -> float:
+    """Return the factor of a loop that accesses more arrays at a time than the machine prefetches.
+
+    Scalars and empty arrays do not count.
+    """
+    entries = [*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs]
+    arrays = sum(numel(known_shape(e)) not in (0, 1) for e in entries)
+    return 1.0 + target.machine.stream_cost * max(0, arrays - target.machine.streams)
 
 
 def product_of(group: Group) -> Contract | None:
-    """The product of matrices that a group is, if it is one of a library."""
+    """Return the matrix product that a group consists of; None for another group."""
     return contract_of(group.ops[0]) if len(group.ops) == 1 else None
 
 
-def library_seconds(group: Group, product: Contract, target: Target) -> float:
-    """Seconds that a library takes for a product of matrices, 0 where sizes are unknown.
+def library_cost(group: Group, product: Contract, target: Target) -> float:
+    """Return the seconds of a library for a matrix product, 0 if sizes are unknown.
 
-    Where all have the same right operand, they are one.
+    A batch with one right operand is one call.
+
+    Args:
+        group: the group, which consists of the product.
+        product: its sizes.
+        target: the machine.
     """
     node, machine = group.ops[0], target.machine
     rows, columns, steps = (
@@ -174,55 +181,54 @@ def library_seconds(group: Group, product: Contract, target: Target) -> float:
     if not matrices * steps:
         return 0.0
     calls = 1 if len(known_shape(node.inputs[1])) == 2 else matrices
-    wide = -(-columns // machine.library_columns) * machine.library_columns
+    padded_columns = -(-columns // machine.library_columns) * machine.library_columns
     nbytes = least_bytes(group.graph)
-    moved = nbytes / (
-        target.bandwidth * next(f for most, f in machine.library_caches if nbytes < most)
-    )
+    share = next(share for limit, share in machine.library_caches if nbytes < limit)
     return (
-        matrices * rows * wide * steps / machine.library_steps
+        matrices * rows * padded_columns * steps / machine.library_steps
         + calls * machine.library_call_seconds
-        + moved
+        + nbytes / (target.bandwidth * share)
     )
 
 
 def matrices_of(node: Node) -> int:
-    """How many matrices a product makes; none where sizes are unknown."""
-    found = contract_of(node)
-    if found is None:
+    """Return the number of matrices that a product computes; 0 for others and unknown sizes."""
+    contract = contract_of(node)
+    if contract is None:
         return 0
-    points, each = numel(known_shape(node.entries[0])), found.m * found.n
-    return points // each if isinstance(points, int) and isinstance(each, int) and each else 0
+    points, size = numel(known_shape(node.entries[0])), contract.m * contract.n
+    return points // size if isinstance(points, int) and isinstance(size, int) and size else 0
 
 
-def _from_memory(group: Group, target: Target) -> float:
-    """Seconds until what is too much for caches has been read and written."""
+def _memory_seconds(group: Group, target: Target) -> float:
+    """Return the seconds to move the bytes of a group from memory; 0 if caches hold them."""
     nbytes, machine = least_bytes(group.graph), target.machine
     return (
         nbytes / (machine.memory_factor * target.bandwidth) if nbytes >= machine.llc_bytes else 0.0
     )
 
 
-def _lanes(schedule: Schedule) -> tuple[int, int]:
-    """How often lanes run through a row, or a tile's part of it, and how many points that has."""
+def _vector_loop(schedule: Schedule) -> tuple[int, int]:
+    """Return how often the vector loop of a single-nest kernel runs, and its iterations."""
     loops = TileLoops(schedule.domain, schedule)
-    lane = loops.lane
-    aside = (lane, loops.few)
-    times = numel(a.steps for a in schedule.axes if a not in aside and not a.counting)
-    width = lane.steps if schedule.width is None else schedule.width
-    assert isinstance(times, int) and isinstance(lane.steps, int) and isinstance(width, int)
-    length = min(max(1, width), max(1, lane.steps))
-    return times * -(-lane.steps // length), length
+    axis = loops.vector_axis
+    others = [a for a in schedule.axes if a not in (axis, loops.unrolled_axis) and not a.counting]
+    runs = numel(a.steps for a in others)
+    width = axis.steps if schedule.width is None else schedule.width
+    assert isinstance(runs, int) and isinstance(axis.steps, int) and isinstance(width, int)
+    iterations = min(max(1, width), max(1, axis.steps))
+    return runs * -(-axis.steps // iterations), iterations
 
 
-def _idle(schedule: Schedule, target: Target) -> float:
-    """How much longer the work takes because vectors of lanes are not full."""
-    _, length = _lanes(schedule)
+def _vector_waste(schedule: Schedule, target: Target) -> float:
+    """Return the factor of work that the empty positions of the last vector of a loop add."""
+    _, iterations = _vector_loop(schedule)
     if schedule.composition is Composition.SHORT:
         return 1.0
-    return -(-length // target.lanes) * target.lanes / length
+    return -(-iterations // target.lanes) * target.lanes / iterations
 
 
-def _between(schedule: Schedule, target: Target) -> float:
-    """Seconds between the passes of a kernel over its rows, and at the ends of their folds."""
-    return _lanes(schedule)[0] * row_seconds(schedule, schedule.domain.axes[-1].reduced, target)
+def _row_overhead(schedule: Schedule, target: Target) -> float:
+    """Return the seconds between the stages of rows, and at the ends of their reductions."""
+    runs, _ = _vector_loop(schedule)
+    return runs * row_seconds(schedule, schedule.domain.axes[-1].reduced, target)

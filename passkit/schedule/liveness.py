@@ -19,11 +19,11 @@ from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import live_ins
-from passkit.schedule.flow import spans, work_of
 from passkit.schedule.nest_info import NestInfo, has_rows
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
-from passkit.schedule.scratch import BufferContent, TileBuffer
+from passkit.schedule.tile_buffers import BufferContent, TileBuffer
 from passkit.schedule.tiling import Composition
+from passkit.schedule.work_span import spans, work_of
 from passkit.values.size import Extent
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class TilePart:
 def exchanged_values(graph: Graph, multi_nest: MultiNest) -> list[tuple[int, Region]]:
     """The values that parts leave for others in scratch, and what a tile owns of each."""
     nodes = graph.nodes
-    read = {e.node for p in multi_nest.parts for e in live_ins(graph, [nodes[k] for k in p.nodes])}
+    read = {e.node for p in multi_nest.nests for e in live_ins(graph, [nodes[k] for k in p.nodes])}
     return [(k, region) for k, region in multi_nest.regions if nodes[k] in read]
 
 
@@ -107,12 +107,12 @@ class _Course:
         """Inputs, kept values, folds and row values that the moments may read."""
         kept: set[Node] = set()
         for k, plan in enumerate(self.schedule.stages):
-            roots = [self.nodes[j].inputs[0].node for j in plan.folds]
+            roots = [self.nodes[j].inputs[0].node for j in plan.reduces]
             roots += [self.nodes[j] for j in plan.staged]
             roots += [self.graph.outputs[j].node for j in plan.stores]
             yield from ((2 * k, n) for n in self._met(roots, kept))
             kept |= {self.nodes[j] for j in plan.staged}
-            rows = [self.nodes[j] for j in plan.rows]
+            rows = [self.nodes[j] for j in plan.row_values]
             yield from ((2 * k + 1, n) for n in self._met(rows, kept))
 
     def _met(self, roots: Iterable[Node], kept: set[Node]) -> list[Node]:
@@ -137,13 +137,13 @@ class _Course:
         for k, plan in enumerate(self.schedule.stages):
             if number in plan.staged or (output is not None and output in plan.stores):
                 return 2 * k
-            if number in plan.rows:
+            if number in plan.row_values:
                 return 2 * k + 1
         return 0
 
     def total(self, number: int) -> int:
         """The moment in which a fold is over; that of a scan is the first."""
-        found = (2 * k for k, p in enumerate(self.schedule.stages) if number in p.folds)
+        found = (2 * k for k, p in enumerate(self.schedule.stages) if number in p.reduces)
         return next(found, 0)
 
     def is_here(self, node: Node) -> bool:
@@ -235,7 +235,7 @@ class _Tile:
                 life.read(len(self.counts) - 1, course.count - 1, False)
         else:
             life.written = course.written(scratch.number)
-            kept = any(k.value == scratch.number for k in course.schedule.kept)
+            kept = any(k.value == scratch.number for k in course.schedule.staged)
             life.way = POINT if kept else ROW
             life.kept = kept
         return life

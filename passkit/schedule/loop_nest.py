@@ -137,7 +137,7 @@ class LoopNest:
     @property
     def is_read_once(self) -> bool:
         """Return whether one stage reads all points, and leaves nothing but values of rows."""
-        stages = [s for s in self.stages if s.folds or s.stores or s.staged]
+        stages = [s for s in self.stages if s.reduces or s.stores or s.staged]
         return len(stages) == 1 and not stages[0].stores and not stages[0].staged
 
     @cached_property
@@ -156,7 +156,7 @@ class LoopNest:
     @cached_property
     def total_nbytes(self) -> tuple[int, ...]:
         """Return the bytes of an accumulator of each reduction."""
-        nodes = (self.graph.nodes[k] for s in self.stages for k in s.folds)
+        nodes = (self.graph.nodes[k] for s in self.stages for k in s.reduces)
         reductions = (reduce_of(n) for n in nodes)
         return tuple(r.identity.dtype.nbytes for r in reductions if r is not None)
 

@@ -19,8 +19,8 @@ from passkit.ast import Var
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.schedule.schedule import Schedule, estimate, reduction_depths, split_stages
-from passkit.schedule.tiling import Composition, is_short
+from passkit.schedule.schedule import Schedule, reduction_depths, roofline_seconds, split_stages
+from passkit.schedule.tiling import Composition, has_short_rows
 from passkit.target import Target
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, numel
@@ -157,7 +157,7 @@ def part_schedules(
     if lane.reduced:
         many = domain_tile.length(rows[0]) if len(rows) == 1 else 0
         most = target.tiling.short_rows
-        if isinstance(many, int) and 1 < many <= most and is_short(domain, target):
+        if isinstance(many, int) and 1 < many <= most and has_short_rows(domain, target):
             ways.append((Composition.SHORT, Split(0, many), None))
         ways.append((Composition.ROW, Split(0, 1), None))
     elif domain.reduced:
@@ -169,7 +169,7 @@ def part_schedules(
     stages, kept = split_stages(info, reduction_depths(info), None, without)
     points = guessed(domain.size, USUAL)
     again = [target.expensive if is_expensive(n) else target.light for n in without]
-    seconds = estimate(info, target, points) + sum(again) * points
+    seconds = roofline_seconds(info, target, points) + sum(again) * points
     found = []
     for composition, split, width in ways:
         inner = [a for a in rows if composition is not Composition.BLOCK or a is not across]

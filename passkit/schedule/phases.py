@@ -1,8 +1,7 @@
-"""Phases: parts of a group that run one after the other, and meet in memory.
+"""Phases: parts of a group that run one after another, with grid barriers in between.
 
-Between two phases stands a grid barrier: no tile of the later one begins before all tiles of the
-earlier one have ended. So each may share out what it computes in tiles of its own. What a phase
-passes on is an output of the group.
+No tile of a phase begins before all tiles of the phase before have ended, so each phase has tiles
+of its own. Values that a later phase reads are outputs of the group.
 """
 
 from __future__ import annotations
@@ -19,72 +18,81 @@ from passkit.schedule.schedule import Schedule
 
 
 def scheduled_parts(group: Group, schedule: Schedule) -> tuple[Component, ...]:
-    """What a packed or phased schedule of a group has plans for, in order."""
+    """Return the parts or phases of a group that a packed or phased schedule has schedules for."""
     return phases_of(group.graph, schedule.phase_outputs) if schedule.phase_outputs else group.parts
 
 
-def scheduled_groups(group: Group, schedule: Schedule) -> list[Group]:
-    """Each of these parts as a group by itself; its nodes are called as in the whole."""
+def groups_of_parts(group: Group, schedule: Schedule) -> list[Group]:
+    """Return the parts of `scheduled_parts` as groups; nodes keep their names in the whole."""
     if not schedule.phase_outputs:
         return group.alone()
     return [phase_group(group, part) for part in scheduled_parts(group, schedule)]
 
 
-def phase_group(group: Group, part: Component) -> Group:
-    """A phase of a group as one by itself."""
-    body = [n for n in part.graph.nodes if not is_leaf(n)]
-    origin = {n: group.called(part.original(n)) for n in body}
-    return Group(part.graph, kind_of(body), origin)
+def phase_group(group: Group, phase: Component) -> Group:
+    """Return a phase of ``group`` as a group."""
+    operators = [n for n in phase.graph.nodes if not is_leaf(n)]
+    origin = {n: group.called(phase.original(n)) for n in operators}
+    return Group(phase.graph, kind_of(operators), origin)
 
 
 @lru_cache(maxsize=256)
 def phases_of(graph: Graph, phase_outputs: tuple[tuple[int, ...], ...]) -> tuple[Component, ...]:
-    """The phases of a group's graph that make these outputs, one after the other."""
-    parts: list[Component] = []
-    made: dict[Entry, int] = {}
+    """Return the phases of a group's graph, given the positions of the outputs of each."""
+    phases: list[Component] = []
+    stored: dict[Entry, int] = {}
     for numbers in phase_outputs:
-        parts.append(slice_phase(graph, numbers, made))
-        made |= {graph.outputs[k]: k for k in numbers}
-    return tuple(parts)
+        phases.append(slice_phase(graph, numbers, stored))
+        stored |= {graph.outputs[k]: k for k in numbers}
+    return tuple(phases)
 
 
-def slice_phase(graph: Graph, outputs: Sequence[int], made: Mapping[Entry, int]) -> Component:
-    """What makes these outputs of a graph where those that are ``made`` lie in memory already."""
+def slice_phase(graph: Graph, outputs: Sequence[int], stored: Mapping[Entry, int]) -> Component:
+    """Return the part of a graph that computes some outputs from inputs and earlier outputs.
+
+    Args:
+        graph: the graph of a group.
+        outputs: the positions of the outputs of the phase.
+        stored: the outputs of earlier phases, with their positions; the phase has variables for
+            those that it reads.
+    """
     number = {n.entries[0]: k for k, n in enumerate(graph.inputs)}
-    number |= {e: len(graph.inputs) + k for e, k in made.items()}
-    wanted = [graph.outputs[k] for k in outputs]
-    new: dict[Entry, Entry] = {}
-    source: dict[Node, Node] = {}
+    number |= {e: len(graph.inputs) + k for e, k in stored.items()}
+    results = [graph.outputs[k] for k in outputs]
+    replaced: dict[Entry, Entry] = {}
+    original: dict[Node, Node] = {}
     variables: dict[Node, int] = {}
-    for node in _body(graph, wanted, made):
+    for node in _operators_of(graph, results, stored):
         for e in node.inputs:
-            if e not in new:
-                new[e] = _read(e, made, graph)
+            if e not in replaced:
+                replaced[e] = _variable_for(e, graph) if e in stored else e
                 if e in number:
-                    variables[new[e].node] = number[e]
-        inputs = tuple(new[e] for e in node.inputs)
-        own = node if inputs == node.inputs else Node(node.op, inputs, node.params, node.name)
-        source[own] = node
-        new.update((a, b) for a, b in zip(node.entries, own.entries, strict=True) if a not in new)
-    closed = Graph([new.get(e, e) for e in wanted])
-    return Component(closed, tuple(variables[n] for n in closed.inputs), tuple(outputs), source)
+                    variables[replaced[e].node] = number[e]
+        inputs = tuple(replaced[e] for e in node.inputs)
+        copy = node if inputs == node.inputs else Node(node.op, inputs, node.params, node.name)
+        original[copy] = node
+        for entry, new in zip(node.entries, copy.entries, strict=True):
+            replaced.setdefault(entry, new)
+    closed = Graph([replaced.get(e, e) for e in results])
+    inputs_of_phase = tuple(variables[n] for n in closed.inputs)
+    return Component(closed, inputs_of_phase, tuple(outputs), original)
 
 
-def _read(entry: Entry, made: Mapping[Entry, int], graph: Graph) -> Entry:
-    """What a phase has in the place of a value that it does not compute."""
-    if entry not in made:
-        return entry
+def _variable_for(entry: Entry, graph: Graph) -> Entry:
+    """Return a variable in place of a value that an earlier phase has stored."""
     params = {"shape": known_shape(entry), "dtype": entry.dtype}
     return Node(None, (), params, graph.names[entry.node]).entries[0]
 
 
-def _body(graph: Graph, wanted: Sequence[Entry], made: Mapping[Entry, int]) -> list[Node]:
-    """The nodes that compute the wanted values, in post-order."""
-    found: set[Node] = set()
-    todo = [e.node for e in wanted if e not in made and not is_leaf(e.node)]
-    while todo:
-        node = todo.pop()
-        if node not in found:
-            found.add(node)
-            todo += [e.node for e in node.inputs if e not in made and not is_leaf(e.node)]
-    return sorted(found, key=graph.positions.__getitem__)
+def _operators_of(
+    graph: Graph, results: Sequence[Entry], stored: Mapping[Entry, int]
+) -> list[Node]:
+    """Return the operators that compute ``results`` from ``stored`` values, in post-order."""
+    operators: set[Node] = set()
+    stack = [e.node for e in results if e not in stored and not is_leaf(e.node)]
+    while stack:
+        node = stack.pop()
+        if node not in operators:
+            operators.add(node)
+            stack += [e.node for e in node.inputs if e not in stored and not is_leaf(e.node)]
+    return sorted(operators, key=graph.positions.__getitem__)

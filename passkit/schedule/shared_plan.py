@@ -16,10 +16,10 @@ from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.schedule.liveness import TilePart, arrays_of, exchanged_values
 from passkit.schedule.nest_info import NestInfo, analyze_nest
-from passkit.schedule.phases import scheduled_groups
+from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import MultiNest, Schedule
-from passkit.schedule.scratch import BufferContent, TileBuffer
-from passkit.schedule.tiling import Composition, in_pairs
+from passkit.schedule.tile_buffers import BufferContent, TileBuffer
+from passkit.schedule.tiling import Composition, row_packing
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, at_least, numel
 
@@ -99,7 +99,7 @@ def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
         folded = padded(folded)
     arrays = [
         TileBuffer(BufferContent.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
-        for k in schedule.kept
+        for k in schedule.staged
         if k.place is Place.SHARED
     ]
     if schedule.composition in (Composition.COLUMN, Composition.SHORT):
@@ -111,12 +111,12 @@ def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
         for stage in schedule.stages:
             arrays += [
                 TileBuffer(BufferContent.TOTAL, f, _total_dtype(nodes[f]), width)
-                for f in stage.folds
+                for f in stage.reduces
             ]
-            here = {nodes[r] for r in stage.rows}
+            here = {nodes[r] for r in stage.row_values}
             arrays += [
                 TileBuffer(BufferContent.VALUE, r, _dtype(nodes[r]), width)
-                for r in stage.rows
+                for r in stage.row_values
                 if _finished(nodes[r], domain) and _read_later(group, nodes[r], here, domain)
             ]
     points = _row_points(schedule) * schedule.split.chunk
@@ -151,11 +151,11 @@ def tile_parts(
         group.graph.nodes[k]: region for k, region in exchanged_values(group.graph, multi_nest)
     }
     found = []
-    for plan, part in zip(multi_nest.parts, laid, strict=True):
+    for plan, part in zip(multi_nest.nests, laid, strict=True):
         own: list[TileBuffer] = []
         if part is not None and plan.schedule is not None:
             own = _arrays(part.group, plan.schedule)
-            for k in plan.schedule.kept:
+            for k in plan.schedule.staged:
                 entry = part.group.graph.nodes[k.value].entries[0]
                 if k.place is Place.GLOBAL and part.group.graph.outputs[k.output] is not entry:
                     region = passed.get(group.graph.nodes[plan.results[k.output]])
@@ -173,7 +173,7 @@ def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
     nodes = group.graph.nodes
     regions = {nodes[k]: r for k, r in multi_nest.regions}
     laid: list[NestInfo | None] = []
-    for plan in multi_nest.parts:
+    for plan in multi_nest.nests:
         part = None
         if plan.schedule is not None:
             results = [nodes[k] for k in plan.results]
@@ -203,7 +203,7 @@ def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
 
 def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
     """The scratch of parts or phases: as much as the largest takes, or all if none is known to."""
-    pairs = zip(scheduled_groups(group, schedule), schedule.parts, strict=True)
+    pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
     plans = [plan_shared(part, plan) for part, plan in pairs]
     total: Extent = 0
     for plan in plans:
@@ -229,7 +229,7 @@ def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
     if schedule.composition is Composition.NARROW:
         return True
     points = _row_points(schedule)
-    together = points * 2 if in_pairs(points) else points
+    together = points * 2 if row_packing(points) == 2 else points
     return schedule.composition is Composition.SHORT and together * dtype.nbytes % ALIGN != 0
 
 
@@ -242,7 +242,7 @@ def _row_points(schedule: Schedule) -> Extent:
 
 def padded(length: Extent) -> Extent:
     """The elements from one short row to the next in scratch."""
-    return length if in_pairs(length) else (length + 15) // 16 * 16
+    return length if row_packing(length) == 2 else (length + 15) // 16 * 16
 
 
 def _dtype(node: Node) -> DType:

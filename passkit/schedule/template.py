@@ -1,23 +1,27 @@
-"""Templates: how the loops of a kernel are dealt out to blocks, warps and threads, as a text.
+"""Templates: texts that say how the loops of a kernel are distributed over blocks and threads.
 
     template := schedule+ ;  schedule := IDENT '[' attr (',' attr)* ']' ['S'] ';'
     attr := TYPE | sub ('-' sub)* ;  sub := TYPE '_' INT ;  TYPE := GRID | WARP | CTA | THREAD
 
-    and also, for sizes that only a call knows:  sub := 'GRID_/' INT | 'GRID_~' INT
+and, for sizes that are known at the call only:
 
-It is the language of FusionStitching (2019): `reduce_sum_1[GRID_128-WARP_2,WARP,CTA]S;` has an
-attribute for each loop of a value. GRID are blocks, WARP rows of a block, CTA its threads, or those
-of a warp where one is named, THREAD one after another. A number is how many pieces a level takes,
-each of ``ceil(extent / pieces)``; what is left of a numbered loop runs one after another. Blocks of
-64 steps each, however many that makes, are ``GRID_/64``, of as many rows as have about 8192 points
-together ``GRID_~8192``. S keeps the value for others in the block.
+    sub := 'GRID_/' INT | 'GRID_~' INT
+
+A schedule such as `reduce_sum_1[GRID_128-WARP_2,WARP,CTA]S;` has an attribute for each loop of a
+value. GRID stands for blocks, WARP for the rows of a block, CTA for the threads of a block, or of a
+warp if there is one, and THREAD for iterations one after another. A number n means n chunks of
+``ceil(extent / n)`` iterations each; iterations that no level takes run one after another.
+``GRID_/64`` means chunks of 64 iterations, ``GRID_~8192`` as many rows as have about 8192 points.
+S marks a value that the block keeps for other values.
+
+Source: FusionStitching (2019).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from attrs import frozen
@@ -25,20 +29,27 @@ from attrs import frozen
 from passkit.analysis.tilemap import SplitKind, rows_with
 from passkit.ast.stage import Level
 from passkit.errors import ParseError, ScheduleError, nearest
-from passkit.schedule.template_loops import Nest
+from passkit.schedule.template_loops import ValueLoops
 from passkit.values.size import Extent
 
 WARP_SIZE = 32
-LARGEST = 1024
+"""The threads of a warp in templates."""
+
+MAX_BLOCK_SIZE = 1024
 """The most threads of a block."""
 
 
 @frozen
 class LoopLevel:
-    """One level of a loop, and the pieces it cuts it into, or the steps that each of them has.
+    """One level of a loop.
 
-    Or as many steps as make so many ``points`` with the loops inside. With none of these it takes
-    the steps one by one.
+    At most one of the numbers is given. Without any, the level takes all iterations.
+
+    Attributes:
+        level: the blocks or threads that share the iterations.
+        pieces: the number of chunks that the iterations are divided into.
+        chunk: the iterations of a chunk.
+        points: the points of a chunk, with those of the loops inside.
     """
 
     level: Level
@@ -48,13 +59,18 @@ class LoopLevel:
 
     @property
     def numbered(self) -> bool:
-        """Whether something is left for levels further inward."""
+        """Whether the level has a number, so that other levels can follow."""
         return (self.pieces, self.chunk, self.points) != (None, None, None)
 
-    def steps(self, extent: Extent, inside: Extent = 1) -> Extent:
-        """How many steps of a loop a piece has, each of which goes ``inside`` so many points."""
+    def steps(self, extent: Extent, row_points: Extent = 1) -> Extent:
+        """Return the iterations of a chunk of a loop.
+
+        Args:
+            extent: the iterations of the loop.
+            row_points: the points of one iteration, with those of the loops inside.
+        """
         if self.points is not None:
-            return rows_with(self.points, inside)
+            return rows_with(self.points, row_points)
         if self.pieces is None:
             return 1 if self.chunk is None else self.chunk
         return (extent + (self.pieces - 1)) // self.pieces
@@ -72,107 +88,128 @@ Attr = tuple[LoopLevel, ...]
 
 
 @frozen
-class NestPlan:
-    """How the loops of one value are dealt out, and whether the block keeps the value."""
+class ValueTemplate:
+    """The distribution of the loops of one value.
+
+    Attributes:
+        name: the name of the value.
+        attrs: the levels of each loop, outermost first.
+        shared: whether the block keeps the value for others.
+    """
 
     name: str
     attrs: tuple[Attr, ...]
     shared: bool = False
 
     def part(self, d: int, level: Level) -> LoopLevel | None:
-        """What a level takes of loop ``d``, if anything."""
+        """Return the level of loop ``d`` of this type; None if there is none."""
         return next((p for p in self.attrs[d] if p.level is level), None)
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """The loops that are dealt out to blocks."""
+        """The loops that are distributed over blocks."""
         return tuple(d for d in range(len(self.attrs)) if self.part(d, Level.GRID) is not None)
 
     def __str__(self) -> str:
-        attrs = ",".join(shown(a) for a in self.attrs)
+        attrs = ",".join(attr_text(a) for a in self.attrs)
         return f"{self.name}[{attrs}]{'S' if self.shared else ''};"
 
 
-def shown(attr: Attr) -> str:
-    """An attribute as the text has it."""
+def attr_text(attr: Attr) -> str:
+    """Return the text of the levels of one loop."""
     return "-".join(map(str, attr))
 
 
 @frozen
 class Template:
-    """The plan of a kernel: of all its values that have loops, and how it is launched.
+    """The distribution of the loops of a kernel, and its launch.
 
-    ``cta_num`` is the number of blocks, None for as many as there are pieces; where it is smaller a
-    block takes several. ``cta_size`` is the number of threads of a block.
+    Attributes:
+        values: the templates of all values with loops.
+        cta_num: the number of blocks, which take several chunks each if it is smaller than their
+            number; None for one block per chunk.
+        cta_size: the threads of a block.
     """
 
-    stages: tuple[NestPlan, ...]
+    values: tuple[ValueTemplate, ...]
     cta_num: Extent | None = None
     cta_size: int = 256
 
     def __str__(self) -> str:
-        return " ".join(map(str, self.stages))
+        return " ".join(map(str, self.values))
 
 
-PIECE = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*(?:[/~][0-9]*)?|[^\s])|$)")
+TOKEN = re.compile(r"\s*(?:([A-Za-z_][A-Za-z0-9_.]*(?:[/~][0-9]*)?|[^\s])|$)")
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 NUMBER = "0*([1-9][0-9]{0,8})"
-PART = re.compile(f"(GRID|WARP|CTA|THREAD)(?:_{NUMBER})?|(GRID)_([/~]){NUMBER}")
+LEVEL = re.compile(f"(GRID|WARP|CTA|THREAD)(?:_{NUMBER})?|(GRID)_([/~]){NUMBER}")
 
 
 def parse_template(text: str, cta_num: Extent | None = None, cta_size: int = 256) -> Template:
-    """Read a template; line breaks and blanks between its pieces mean nothing.
+    """Return the template of a text; white space between tokens has no meaning.
 
-    Raises: ParseError with the column, what was expected there, and what was found.
+    Args:
+        text: the text.
+        cta_num: the number of blocks; None for one per chunk.
+        cta_size: the threads of a block.
+
+    Raises: ParseError with the column, the expected token and the given one.
     """
     reader = _Reader(text)
-    stages = [reader.nest()]
-    while reader.piece:
-        stages.append(reader.nest())
-    return Template(tuple(stages), cta_num, cta_size)
+    values = [reader.value()]
+    while reader.token:
+        values.append(reader.value())
+    return Template(tuple(values), cta_num, cta_size)
 
 
 class _Reader:
-    """Goes through a text from left to right; ``piece`` is what comes next, "" at the end."""
+    """A recursive-descent parser of templates; ``token`` is the next token, "" at the end."""
 
     def __init__(self, text: str) -> None:
         self.text, self.end = text, 0
+        self.token = ""
         self.advance()
 
     def advance(self) -> str:
-        """Go past the next piece."""
-        last = getattr(self, "piece", "")
-        match = PIECE.match(self.text, self.end)
-        self.piece = (match.group(1) or "") if match is not None else ""
-        self.start = match.start(1) if self.piece and match is not None else len(self.text)
-        self.end = self.start + len(self.piece)
+        """Return the next token and read the one behind it."""
+        last = self.token
+        match = TOKEN.match(self.text, self.end)
+        self.token = (match.group(1) or "") if match is not None else ""
+        self.start = match.start(1) if self.token and match is not None else len(self.text)
+        self.end = self.start + len(self.token)
         return last
 
-    def fail(self, wanted: str) -> ParseError:
-        """What is wrong with the next piece."""
+    def error(self, expected: str) -> ParseError:
+        """Return an error about the next token, which names what was expected."""
         before = self.text[: self.start]
         line, column = before.count("\n") + 1, self.start - (before.rfind("\n") + 1) + 1
         where = f"line {line}, column {column}" if "\n" in self.text else f"column {column}"
-        found = repr(self.piece) if self.piece else "the end"
-        return ParseError(f"template, {where}: expected {wanted}, got {found}")
+        token = repr(self.token) if self.token else "the end"
+        return ParseError(f"template, {where}: expected {expected}, got {token}")
 
-    def expect(self, mark: str, wanted: str) -> None:
-        """Go past a mark that must come next."""
-        if self.piece != mark:
-            raise self.fail(wanted)
+    def expect(self, mark: str, expected: str) -> None:
+        """Read a mark, which an error describes as ``expected``.
+
+        Raises: ParseError if another token comes next.
+        """
+        if self.token != mark:
+            raise self.error(expected)
         self.advance()
 
     def accept(self, mark: str) -> bool:
-        """Go past a mark if it comes next."""
-        if self.piece != mark:
+        """Read a mark if it comes next, and return whether it does."""
+        if self.token != mark:
             return False
         self.advance()
         return True
 
-    def nest(self) -> NestPlan:
-        """A value's name, its attributes, and whether it is shared."""
-        if not NAME.fullmatch(self.piece):
-            raise self.fail("the name of a value, such as reduce_sum_1")
+    def value(self) -> ValueTemplate:
+        """Return the template of one value.
+
+        Raises: ParseError for a token that the grammar does not allow.
+        """
+        if not NAME.fullmatch(self.token):
+            raise self.error("the name of a value, such as reduce_sum_1")
         name = self.advance()
         self.expect("[", f"'[' after {name}")
         attrs = [self.attr()]
@@ -181,145 +218,164 @@ class _Reader:
         self.expect("]", "',' or ']' after an attribute")
         shared = self.accept("S")
         self.expect(";", "';'" if shared else "'S' or ';' after ']'")
-        return NestPlan(name, tuple(attrs), shared)
+        return ValueTemplate(name, tuple(attrs), shared)
 
     def attr(self) -> Attr:
-        """One level with or without a number, or several with one each."""
-        parts = [self.sub(several=False)]
-        while self.piece == "-":
-            if not parts[0].numbered:
-                raise self.fail(f"',' or ']' after {parts[0]}, which has no number")
-            self.advance()
-            parts.append(self.sub(several=True))
-        return tuple(parts)
+        """Return the levels of a loop: one with or without a number, or several with numbers.
 
-    def sub(self, several: bool) -> LoopLevel:
-        """A level; one of several has a number."""
-        match = PART.fullmatch(self.piece)
-        if match is None or (several and match.lastindex == 1):
-            number = " with a number of pieces after '_'" if several or "_" in self.piece else ""
-            raise self.fail(f"GRID, WARP, CTA or THREAD{number}")
+        Raises: ParseError for a token that the grammar does not allow.
+        """
+        levels = [self.level(needs_number=False)]
+        while self.token == "-":
+            if not levels[0].numbered:
+                raise self.error(f"',' or ']' after {levels[0]}, which has no number")
+            self.advance()
+            levels.append(self.level(needs_number=True))
+        return tuple(levels)
+
+    def level(self, needs_number: bool) -> LoopLevel:
+        """Return one level, which one of several levels of a loop needs a number for.
+
+        Raises: ParseError if the next token is no level, or lacks its number.
+        """
+        match = LEVEL.fullmatch(self.token)
+        if match is None or (needs_number and match.lastindex == 1):
+            has_mark = needs_number or "_" in self.token
+            number = " with a number of pieces after '_'" if has_mark else ""
+            raise self.error(f"GRID, WARP, CTA or THREAD{number}")
         self.advance()
-        level, pieces, blocks, mark, number = match.groups()
-        if blocks is not None:
-            own = {"chunk" if mark == "/" else "points": int(number)}
-            return LoopLevel(Level[blocks], **own)
+        level, pieces, grid, mark, number = match.groups()
+        if grid is not None:
+            size = {"chunk" if mark == "/" else "points": int(number)}
+            return LoopLevel(Level[grid], **size)
         return LoopLevel(Level[level], None if pieces is None else int(pieces))
 
 
-def check(template: Template, nests: Sequence[Nest], others: Collection[str] = ()) -> None:
-    """Check that a template fits a group of these nests; ``others`` are its values without loops.
+def check(template: Template, values: Sequence[ValueLoops], others: Collection[str] = ()) -> None:
+    """Check that a template fits the loops of a group.
 
-    Raises: ScheduleError with the value, the loop, what is wrong there, and what is possible.
+    Args:
+        template: the template.
+        values: the values of the group with loops.
+        others: the names of its values without loops.
+
+    Raises: ScheduleError with the value, the loop, the fault and the way out.
     """
-    if template.cta_size % WARP_SIZE or not 0 < template.cta_size <= LARGEST:
+    if template.cta_size % WARP_SIZE or not 0 < template.cta_size <= MAX_BLOCK_SIZE:
         raise ScheduleError(
-            f"a template has blocks of a multiple of {WARP_SIZE} threads up to {LARGEST}, "
+            f"a template has blocks of a multiple of {WARP_SIZE} threads up to {MAX_BLOCK_SIZE}, "
             f"got cta_size {template.cta_size}"
         )
     if isinstance(template.cta_num, int) and template.cta_num < 1:
         raise ScheduleError(f"a template has at least one block, got cta_num {template.cta_num}")
-    known = {nest.name: nest for nest in nests}
-    for name, times in Counter(stage.name for stage in template.stages).items():
-        if name not in known:
-            raise ScheduleError(_no_such_value(name, known, others))
+    loops = {value.name: value for value in values}
+    for name, times in Counter(value.name for value in template.values).items():
+        if name not in loops:
+            raise ScheduleError(_no_such_value(name, loops, others))
         if times > 1:
             raise ScheduleError(f"a template has one schedule a value, got {times} of {name}")
-    missing = [name for name in known if name not in {s.name for s in template.stages}]
+    missing = [name for name in loops if name not in {v.name for v in template.values}]
     if missing:
         raise ScheduleError(
             f"a template has a schedule for each value with loops of its own; it lacks "
             f"{', '.join(missing)}"
         )
-    for stage in template.stages:
-        _check_loops(stage, known[stage.name])
-        _check_grid(stage, known[stage.name])
+    for value in template.values:
+        _check_levels(value, loops[value.name])
+        _check_grid(value, loops[value.name])
 
 
-def _no_such_value(name: str, known: Mapping[str, Nest], others: Collection[str]) -> str:
+def _no_such_value(name: str, loops: Collection[str], others: Collection[str]) -> str:
+    """Return the message for a name that is not among the values with ``loops``."""
     if name in others:
-        return f"{name} is computed where it is read and has no loops; those with: {_list(known)}"
-    return f"the group has no value {name!r} with loops; {nearest(name, known)}"
-
-
-def _list(names: Collection[str]) -> str:
-    return ", ".join(names)
-
-
-def _check_loops(stage: NestPlan, nest: Nest) -> None:
-    """Check the rank, the mark S and the order of levels of a nest's template.
-
-    Raises: ScheduleError with the loops of ``nest`` that do not agree.
-    """
-    if len(stage.attrs) != len(nest.dims):
-        raise ScheduleError(
-            f"{stage.name} has {len(nest.dims)} loops, {list(nest.dims)}; {stage} has "
-            f"{len(stage.attrs)} attributes"
+        return (
+            f"{name} is computed where it is read and has no loops; those with: {', '.join(loops)}"
         )
-    if stage.shared and not nest.shared:
-        raise ScheduleError(f"{stage.name} is kept by {stage} though nothing reads it; drop the S")
-    if not stage.shared and not nest.root:
-        raise ScheduleError(f"{stage.name} goes nowhere in {stage}; mark it with S, as it is read")
+    return f"the group has no value {name!r} with loops; {nearest(name, loops)}"
+
+
+def _check_levels(template: ValueTemplate, value: ValueLoops) -> None:
+    """Check the number of loops, the mark S and the order of levels of a value's template.
+
+    Raises: ScheduleError with the loops of ``value`` that do not agree.
+    """
+    name = template.name
+    if len(template.attrs) != len(value.extents):
+        raise ScheduleError(
+            f"{name} has {len(value.extents)} loops, {list(value.extents)}; {template} has "
+            f"{len(template.attrs)} attributes"
+        )
+    if template.shared and not value.shared:
+        raise ScheduleError(f"{name} is marked S in {template} though nothing reads it; drop the S")
+    if not template.shared and not value.is_output:
+        raise ScheduleError(f"{name} is no output in {template}; mark it with S, as it is read")
     order = list(Level)
-    for attr in stage.attrs:
+    for attr in template.attrs:
         levels = [order.index(p.level) for p in attr]
         if any(a >= b for a, b in pairwise(levels)):
             raise ScheduleError(
-                f"{stage.name}: the levels of a loop go inward, from GRID over WARP and CTA to "
-                f"THREAD, each once; got {shown(attr)}"
+                f"{name}: the levels of a loop go inward, from GRID over WARP and CTA to "
+                f"THREAD, each once; got {attr_text(attr)}"
             )
 
 
-def owned_loops(nest: Nest) -> list[int]:
-    """The loops that blocks can share out between them: those of more than one step, no fold's."""
-    return [d for d in nest.kept if nest.dims[d] != 1 and d not in nest.passed]
+def distributable_loops(value: ValueLoops) -> list[int]:
+    """Return the loops that can be distributed over blocks.
 
-
-def kind_of(stage: NestPlan, nest: Nest) -> SplitKind:
-    """ROW where the first loops are dealt out to blocks, or none, COLUMN where the last are.
-
-    Folded ones do not count. Where all are, the one with a number is the innermost.
+    They have more than one iteration, and no value of the kernel is reduced over them.
     """
-    loops = owned_loops(nest)
-    parts = [part for d in loops if (part := stage.part(d, Level.GRID)) is not None]
-    if not parts or stage.part(loops[0], Level.GRID) is None:
-        return SplitKind.COLUMN if parts else SplitKind.ROW
-    numbered = [p.numbered for p in parts]
-    column = len(loops) == len(parts) > 1 and numbered[0] and not any(numbered[1:])
-    return SplitKind.COLUMN if column else SplitKind.ROW
+    return [
+        d for d in value.unreduced if value.extents[d] != 1 and d not in value.reduced_by_others
+    ]
 
 
-def _check_grid(stage: NestPlan, nest: Nest) -> None:
-    """Check that a block has consecutive elements, along the first loops or the last ones.
+def split_kind_of(template: ValueTemplate, value: ValueLoops) -> SplitKind:
+    """Return whether blocks have rows or columns of a value.
 
-    A reduced loop cannot be distributed over blocks. A value that reduces nothing and that no other
-    value reads may be distributed along any loops.
-
-    Raises: ScheduleError with the loop that cannot be.
+    Returns: ROW if the first loops, or none, are distributed over blocks, COLUMN if the last are.
+    If all are, the one with a number is the innermost.
     """
-    for d in stage.grid:
-        if d in nest.whole or d in nest.passed:
-            verb = "scanned" if d in nest.scanned else "folded"
+    loops = distributable_loops(value)
+    levels = [level for d in loops if (level := template.part(d, Level.GRID)) is not None]
+    if not levels or template.part(loops[0], Level.GRID) is None:
+        return SplitKind.COLUMN if levels else SplitKind.ROW
+    numbered = [level.numbered for level in levels]
+    is_column = len(loops) == len(levels) > 1 and numbered[0] and not any(numbered[1:])
+    return SplitKind.COLUMN if is_column else SplitKind.ROW
+
+
+def _check_grid(template: ValueTemplate, value: ValueLoops) -> None:
+    """Check that the first or the last loops of a value are distributed over blocks.
+
+    Reduced and scanned loops cannot be. A value that reduces nothing and that no other value reads
+    may have any loops distributed.
+
+    Raises: ScheduleError with the loop that cannot be distributed.
+    """
+    name = template.name
+    for d in template.grid:
+        if d in value.carried or d in value.reduced_by_others:
+            verb = "scanned" if d in value.scanned else "reduced"
             raise ScheduleError(
-                f"{stage.name}: loop {d} is {verb} and cannot be {shown(stage.attrs[d])}; a block "
+                f"{name}: loop {d} is {verb} and cannot be {attr_text(template.attrs[d])}; a block "
                 f"has all of it"
             )
-    if not nest.shared and not nest.whole:
+    if not value.shared and not value.carried:
         return
-    row = kind_of(stage, nest) is SplitKind.ROW
-    inward = owned_loops(nest) if row else owned_loops(nest)[::-1]
-    grid = [k for k, d in enumerate(inward) if d in stage.grid]
+    is_row = split_kind_of(template, value) is SplitKind.ROW
+    inward = distributable_loops(value) if is_row else distributable_loops(value)[::-1]
+    grid = [k for k, d in enumerate(inward) if d in template.grid]
     for k in range(grid[-1] if grid else 0):
         d = inward[k]
-        part = stage.part(d, Level.GRID)
-        if part is None:
-            side = "right" if row else "left"
+        level = template.part(d, Level.GRID)
+        if level is None:
+            side = "right" if is_row else "left"
             raise ScheduleError(
-                f"{stage.name}: in {stage} a GRID stands {side} of loop {d}, which has none; "
+                f"{name}: in {template} a GRID stands {side} of loop {d}, which has none; "
                 f"blocks own the first loops or the last"
             )
-        if part.numbered and part.pieces != nest.dims[d]:
+        if level.numbered and level.pieces != value.extents[d]:
             raise ScheduleError(
-                f"{stage.name}: loop {d} of {nest.dims[d]} is {part}, and loop "
-                f"{inward[grid[-1]]} is dealt out, too; write GRID without a number"
+                f"{name}: loop {d} of {value.extents[d]} is {level}, and loop {inward[grid[-1]]} "
+                f"is distributed, too; write GRID without a number"
             )

@@ -139,9 +139,9 @@ def stage_text(stage: StagePlan, nest: LoopNest) -> str:
     position = {n: k for k, n in enumerate(nest.graph.nodes)}
     outputs = [names[position[e.node]] for e in nest.graph.outputs]
     clauses = [
-        ("reduce", [names[k] for k in stage.folds]),
+        ("reduce", [names[k] for k in stage.reduces]),
         ("keep", [names[k] for k in stage.staged]),
-        ("rows", [names[k] for k in stage.rows]),
+        ("rows", [names[k] for k in stage.row_values]),
         ("store", [f"{outputs[k]} -> y{k}" for k in stage.stores]),
     ]
     return " ".join(f"{word} {', '.join(values)}" for word, values in clauses if values)

@@ -68,8 +68,8 @@ def _usual(size: Extent) -> int:
 
 def row_seconds(plan: Schedule, folds: bool, target: Target, curves: int = 0) -> float:
     """Of a row, besides its points: its passes, the ends of its folds, and its expensive values."""
-    passes = [s for s in plan.stages if s.folds or s.staged or s.stores]
-    ends = sum(len(s.folds) for s in passes) if folds else 0
+    passes = [s for s in plan.stages if s.reduces or s.staged or s.stores]
+    ends = sum(len(s.reduces) for s in passes) if folds else 0
     machine = target.machine
     each = (
         len(passes) * machine.row_pass_seconds

@@ -1,4 +1,4 @@
-"""Tilings: how a tile's points map to lanes, and how many points it has."""
+"""The tile sizes of single-nest kernels, and how the points of a tile are mapped to vectors."""
 
 from __future__ import annotations
 
@@ -17,16 +17,22 @@ from passkit.values.size import Extent, numel
 
 
 class Composition(Enum):
-    """How a tile's points map to lanes: FusionStitching's compositions, as far as built.
+    """How the points of a tile are mapped to vectors, and how nests and parts are combined.
 
-    THREAD: independent points. BLOCK: the same in blocks of the lanes and another axis, along which
-    an input lies that is turned. NARROW: lanes along the last axis but one, as the last has few
-    elements. ROW: lanes along the reduced axis of one row at a time. SHORT: the same for a tile of
-    short rows, stage by stage, so that no row waits for its own folds; row values are computed with
-    lanes across rows. COLUMN: lanes along the last kept axis, the reduction a serial loop.
-    STITCHED: parts with compositions of their own, one after the other in each tile. PACKED: parts
-    with schedules of their own, each with tiles of its own. PHASED: the same one after the other,
-    and no tile begins before all of the phase before have ended.
+    Attributes:
+        THREAD: independent points, with vectors along the last axis.
+        BLOCK: THREAD in blocks of the last axis and of another axis, along which a transposed input
+            is contiguous.
+        NARROW: vectors along the last axis but one, as the last has few elements.
+        ROW: vectors along the reduced axis; one row after another runs all stages.
+        SHORT: vectors along the reduced axis; all rows of a tile run one stage after another, and
+            row values are computed by vectors across rows.
+        COLUMN: vectors along the last kept axis; the reduction is a serial loop.
+        MULTI_NEST: several loop nests, one after another in each tile.
+        PACKED: several parts in one launch, each with tiles and a schedule of its own.
+        PHASED: several parts with grid barriers in between.
+
+    Source: FusionStitching's compositions.
     """
 
     THREAD = "thread"
@@ -35,27 +41,32 @@ class Composition(Enum):
     ROW = "row"
     SHORT = "short"
     COLUMN = "column"
-    STITCHED = "stitched"
+    MULTI_NEST = "stitched"
     PACKED = "packed"
     PHASED = "phased"
 
 
-PAIRED, BUNDLED = 64, 25
-"""The longest row that comes with others: longer ones have less to gain, and more text; and the
-vectors that so many rows are together at most."""
+MAX_PACKED_ROW = 64
+"""The longest row that is packed: longer ones gain less, and have longer texts."""
+
+MAX_PACKED_VECTORS = 25
+"""The most vectors that packed rows fill together."""
 
 
 def tiling(info: DomainInfo, target: Target) -> tuple[Composition, Split, Extent | None]:
-    """How a group's points map to lanes, how its work is split, and how wide a tile is."""
+    """Return the default composition of a group, its tile map, and the width of a tile.
+
+    The width is None where a tile has the whole vector axis.
+    """
     composition = compositions(info, target)[0]
-    chunk, width = _sizes(info, composition, target)
+    chunk, width = _tile_sizes(info, composition, target)
     return composition, split_for(info, composition, chunk), width
 
 
-def _sizes(
+def _tile_sizes(
     info: DomainInfo, composition: Composition, target: Target
 ) -> tuple[Extent, Extent | None]:
-    """The chunk and the width of a tile."""
+    """Return the chunk of the split and the width of a tile."""
     domain, last = info.domain, info.domain.axes[-1]
     tile = max(RESULTS, target.tile // max(map(small_taps, info.graph.nodes)))
     match composition:
@@ -65,42 +76,44 @@ def _sizes(
         case Composition.ROW:
             return rows_with(target.tile, numel(a.steps for a in domain.reduced)), None
         case Composition.COLUMN:
-            chunked = domain.axes[0].counting and target.lanes > 1
-            if chunked:
-                most = _columns(info, target.tiling)
+            if target.lanes == 1:
+                columns = target.tiling.columns
+            elif domain.axes[0].counting:
+                columns = _columns_of_chunks(info, target.tiling)
             else:
-                most = target.tiling.columns
-                if target.lanes > 1:
-                    most = _whole_columns(domain, target.tiling)
-            return 1, _width(last.extent, most)
+                columns = _whole_columns(domain, target.tiling)
+            return 1, _at_most(last.extent, columns)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
             rows = rows_of(target.tile // 2, last.extent)
             return rows, rows
         case Composition.BLOCK:
-            across = cut_axis(info, target)
-            assert across is not None
-            width, chunk = tile_of(last.extent, across.extent, target.tile)
+            axis = second_tiled_axis(info, target)
+            assert axis is not None
+            width, chunk = tile_of(last.extent, axis.extent, target.tile)
             return chunk, width
     return (tile, tile) if len(domain.axes) == 1 else (rows_with(tile, last.extent), None)
 
 
 def compositions(info: DomainInfo, target: Target) -> tuple[Composition, ...]:
-    """The ways in which a group's points can map to lanes, the best as a rule first."""
+    """Return the compositions that a single-nest group can have, the default first."""
     domain = info.domain
     if domain.axes[-1].reduced:
-        short = is_short(domain, target) and len(domain.kept) == 1
-        return (Composition.SHORT, Composition.ROW) if short else (Composition.ROW,)
+        is_short = has_short_rows(domain, target) and len(domain.kept) == 1
+        return (Composition.SHORT, Composition.ROW) if is_short else (Composition.ROW,)
     if domain.reduced:
         return (Composition.COLUMN,)
-    if cut_axis(info, target) is None:
+    if second_tiled_axis(info, target) is None:
         return (Composition.THREAD,)
     first = Composition.BLOCK if narrow_axis(info) is None else Composition.NARROW
     return (first, Composition.THREAD) if len(domain.axes) == 2 else (first,)
 
 
-def cut_axis(info: DomainInfo, target: Target) -> Axis | None:
-    """The axis beside the last along which tiles are cut, where lanes do not run along the last."""
+def second_tiled_axis(info: DomainInfo, target: Target) -> Axis | None:
+    """Return the axis that BLOCK and NARROW tiles have a chunk of, beside the last axis.
+
+    Returns: None if THREAD is the default composition, or if the target has no vectors.
+    """
     if target.lanes == 1:
         return None
     narrow = narrow_axis(info)
@@ -108,22 +121,22 @@ def cut_axis(info: DomainInfo, target: Target) -> Axis | None:
 
 
 def split_for(info: DomainInfo, composition: Composition, chunk: Extent) -> Split:
-    """The split that cuts the tiles of a composition."""
+    """Return the split of a domain into tiles of a composition, of ``chunk`` steps each."""
     domain = info.domain
-    where = max(0, len(domain.kept) - 1)
+    last_kept = max(0, len(domain.kept) - 1)
     if composition is Composition.COLUMN:
-        return Split(where, 1, SplitKind.COLUMN)
+        return Split(last_kept, 1, SplitKind.COLUMN)
     if composition is Composition.NARROW:
-        return Split(where - 1, chunk)
+        return Split(last_kept - 1, chunk)
     if composition is Composition.BLOCK:
-        across = block_axis(info)
-        assert across is not None
-        return Split(domain.axes.index(across), chunk)
-    return Split(where, chunk)
+        axis = block_axis(info)
+        assert axis is not None
+        return Split(domain.axes.index(axis), chunk)
+    return Split(last_kept, chunk)
 
 
-def is_short(domain: Domain, target: Target) -> bool:
-    """Whether rows are so short that many of them make a tile."""
+def has_short_rows(domain: Domain, target: Target) -> bool:
+    """Return whether the last axis alone is reduced and so short that a tile has many rows."""
     length = domain.axes[-1].extent
     return (
         target.lanes > 1
@@ -134,38 +147,40 @@ def is_short(domain: Domain, target: Target) -> bool:
     )
 
 
-def in_pairs(length: Extent) -> bool:
-    """Whether short rows of a length come two at a time: both are whole vectors, one is not."""
-    return isinstance(length, int) and length <= PAIRED and length % 16 == 8
+def row_packing(length: Extent) -> int:
+    """Return how many short rows fill whole vectors together; 1 if rows are not packed.
+
+    >>> row_packing(8), row_packing(20), row_packing(16), row_packing(1000)
+    (2, 4, 1, 1)
+    """
+    if not isinstance(length, int) or not 1 < length <= MAX_PACKED_ROW:
+        return 1
+    common = gcd(length, 16)
+    return 16 // common if length // common <= MAX_PACKED_VECTORS else 1
 
 
-def in_bundles(length: Extent) -> bool:
-    """Whether short rows that fold nothing come several at a time: some are whole vectors."""
-    if not isinstance(length, int) or not 1 < length <= PAIRED or length % 16 == 0:
-        return False
-    return length // gcd(length, 16) <= BUNDLED
+def staging_place(info: DomainInfo, composition: Composition, target: Target) -> Place | None:
+    """Return where a kernel of short rows stages its values; None for longer rows.
 
-
-def row_place(info: DomainInfo, composition: Composition, target: Target) -> Place | None:
-    """Where a short row's values stay between stages; None for longer rows.
-
-    Registers are counted from the first: what runs the other way has no place in them.
+    Registers are indexed from the first element, so reverse scans do not stage values there.
     """
     if composition is Composition.SHORT:
         return Place.SHARED
     if info.reverse:
         return None
-    domain = info.domain
-    length = domain.axes[-1].extent
-    few = isinstance(length, int) and length <= target.tiling.register_row
-    return Place.LANES if few and is_short(domain, target) else None
+    length = info.domain.axes[-1].extent
+    fits = isinstance(length, int) and length <= target.tiling.register_row
+    return Place.LANES if fits and has_short_rows(info.domain, target) else None
 
 
-def _columns(info: DomainInfo, tiling: TilingHeuristics) -> int:
-    """The lanes of a tile that folds chunks of columns."""
+def _columns_of_chunks(info: DomainInfo, tiling: TilingHeuristics) -> int:
+    """Return the columns of a tile that reduces one chunk of them.
+
+    The partial results of a tile stay within the target's limit, and there are enough tiles.
+    """
     chunks, columns = info.domain.axes[0].extent, info.domain.axes[-1].extent
-    folds = [n for n in info.graph.nodes if reduced_axes_of(n) is not None]
-    nbytes = sum(info.graph.dtype(e).nbytes for n in folds for e in n.entries)
+    reductions = [n for n in info.graph.nodes if reduced_axes_of(n) is not None]
+    nbytes = sum(info.graph.dtype(e).nbytes for n in reductions for e in n.entries)
     least = tiling.chunk_columns
     most = max(least, 1 << max(1, tiling.chunk_sum_bytes // nbytes).bit_length() - 1)
     if not isinstance(chunks, int) or not isinstance(columns, int):
@@ -176,7 +191,7 @@ def _columns(info: DomainInfo, tiling: TilingHeuristics) -> int:
 
 
 def _whole_columns(domain: Domain, tiling: TilingHeuristics) -> int:
-    """The lanes of a tile that folds whole columns: fewer where there would be few tiles."""
+    """Return the columns of a tile that reduces them whole; fewer if there would be few tiles."""
     last = domain.axes[-1]
     if not isinstance(last.extent, int):
         return tiling.columns
@@ -188,5 +203,6 @@ def _whole_columns(domain: Domain, tiling: TilingHeuristics) -> int:
     return min(tiling.columns, -(-last.extent // (tiles * line)) * line)
 
 
-def _width(extent: Extent, most: int) -> int:
-    return min(extent, most) if isinstance(extent, int) and extent else most
+def _at_most(extent: Extent, limit: int) -> int:
+    """Return the smaller one of an extent and a limit; the limit for unknown and empty extents."""
+    return min(extent, limit) if isinstance(extent, int) and extent else limit

@@ -72,7 +72,7 @@ def traffic_of(info: DomainInfo, schedule: Schedule) -> NestTraffic:
         and at_least(numel(known_shape(node.entries[0])), info.domain.size)
     )
     stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
-    staged = tuple(k.value for k in schedule.kept)
+    staged = tuple(k.value for k in schedule.staged)
     staged_nbytes = tuple(max(4, graph.dtype(graph.nodes[k].entries[0]).nbytes) for k in staged)
     stored = [graph.outputs[k] for stage in schedule.stages for k in stage.stores]
     output_nbytes = tuple(graph.dtype(e).nbytes for e in stored)

@@ -10,7 +10,7 @@ from passkit.ast.index import Sum, add
 from passkit.ast.stage import Let, Level, Loop
 from passkit.schedule.nest_info import has_rows, row_axes
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.tile_loops import FIRST, HIGH, LAST, LOW, ROW, WIDE, decoded
+from passkit.schedule.tile_loops import FIRST, HIGH, LAST, LOW, MIN_WIDE_LOOP, ROW, decode_index
 from passkit.schedule.tiling import Composition
 from passkit.values.size import Extent, numel
 
@@ -22,29 +22,31 @@ class NestLoops:
     the one that it has a window of goes from `FIRST` to `LAST`.
     """
 
-    few = None
+    unrolled_axis = None
 
     def __init__(self, domain: Domain, schedule: Schedule, domain_tile: DomainTile) -> None:
         self.domain, self.schedule, self.domain_tile = domain, schedule, domain_tile
-        self.lane = domain.axes[-1]
-        self.column = schedule.composition is Composition.COLUMN
-        self.short = schedule.composition is Composition.SHORT
+        self.vector_axis = domain.axes[-1]
+        self.is_column = schedule.composition is Composition.COLUMN
+        self.is_short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
-        self.blocked = domain.axes[schedule.split.split_dim] if blocked else None
-        self.one_lane = self.lane in domain_tile.fixed
+        self.block_axis = domain.axes[schedule.split.split_dim] if blocked else None
+        self.one_lane = self.vector_axis in domain_tile.fixed
         self.row_axes = row_axes(domain, schedule, domain_tile)
-        self.across = self.lane if self.column else self.row_axes[0] if self.short else None
+        self.row_value_axis = (
+            self.vector_axis if self.is_column else self.row_axes[0] if self.is_short else None
+        )
 
     def decode(self, region: Region, tiles: Extent) -> list[Let]:
         """The coordinates of a tile, and the ends of its window."""
         place = TILE if self.domain_tile.by_tile else place_of(region, tiles)
-        lets = decoded(place, list(self.domain_tile.fixed))
+        lets = decode_index(place, list(self.domain_tile.fixed))
         if self.one_lane:  # the loop over lanes has the coordinate that a tile has
-            lets = [Let(FIRST, x.value) if x.var == self.lane.var else x for x in lets]
+            lets = [Let(FIRST, x.value) if x.var == self.vector_axis.var else x for x in lets]
             lets.append(Let(LAST, FIRST + 1))
         if self.domain_tile.window is not None:
             lets += bounds(region, tiles, FIRST, LAST, self.domain_tile.scale)
-        if self.short:
+        if self.is_short:
             low, high = self._ends(self.row_axes[0])
             lets += [Let(LOW, low), Let(HIGH, high)]
         return lets
@@ -56,9 +58,9 @@ class NestLoops:
 
     def along(self, at: Sum) -> Sum:
         """An index that moves with the lane, even where a tile has one and all places are its."""
-        if not self.one_lane or at.coefficient(self.lane.var) != 0:
+        if not self.one_lane or at.coefficient(self.vector_axis.var) != 0:
             return at
-        return add(add(at, Sum(((self.lane.var, 1),))), Sum(((FIRST, 1),)), -1)
+        return add(add(at, Sum(((self.vector_axis.var, 1),))), Sum(((FIRST, 1),)), -1)
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
         """The loop over the rows of a tile, if it is one, and what it decodes."""
@@ -69,35 +71,39 @@ class NestLoops:
         if not others:
             return Loop(first.var, low, high, Level.WARP), []
         inner = size_of(numel(a.extent for a in others))
-        return Loop(ROW, low * inner, high * inner, Level.WARP), decoded(ROW, self.row_axes)
+        return Loop(ROW, low * inner, high * inner, Level.WARP), decode_index(ROW, self.row_axes)
 
-    def lanes(self) -> Loop:
+    def vector_loop(self) -> Loop:
         """The loop along the lanes."""
-        low, high = self._ends(self.lane)
-        if self.short:  # so that a short row is no loop
-            high = size_of(self.lane.extent, Fixed.LITERAL)
-        length = self.domain_tile.length(self.lane)
-        wide = isinstance(length, int) and length >= WIDE and not self.lane.reduced
-        return Loop(self.lane.var, low, high, Level.CTA, wide=wide)
+        low, high = self._ends(self.vector_axis)
+        if self.is_short:  # so that a short row is no loop
+            high = size_of(self.vector_axis.extent, Fixed.LITERAL)
+        length = self.domain_tile.length(self.vector_axis)
+        wide = isinstance(length, int) and length >= MIN_WIDE_LOOP and not self.vector_axis.reduced
+        return Loop(self.vector_axis.var, low, high, Level.CTA, wide=wide)
 
-    def serial(self) -> list[Loop]:
+    def serial_loops(self) -> list[Loop]:
         """The loops inside a row that are not the lanes'."""
-        axes = [a for a in self.domain.reduced if a is not self.lane]
-        axes += [] if self.blocked is None else [self.blocked]
+        axes = [a for a in self.domain.reduced if a is not self.vector_axis]
+        axes += [] if self.block_axis is None else [self.block_axis]
         return [Loop(a.var, *self._ends(a), Level.THREAD) for a in axes]
 
-    def inner(self) -> tuple[Loop, ...]:
+    def stage_loops(self) -> tuple[Loop, ...]:
         """The loops of a pass over a row, outermost first."""
-        return *self.serial(), self.lanes()
+        return *self.serial_loops(), self.vector_loop()
 
-    def short_rows(self, level: Level) -> list[Loop]:
+    def short_row_loops(self, level: Level) -> list[Loop]:
         """The rows of a tile of short rows."""
-        return [Loop(self.across.var, LOW, HIGH, level)] if self.short and self.across else []
+        return (
+            [Loop(self.row_value_axis.var, LOW, HIGH, level)]
+            if self.is_short and self.row_value_axis
+            else []
+        )
 
-    def offset(self) -> Expr:
+    def row_offset(self) -> Expr:
         """The place of the current lane, or short row, among those that scratch is for."""
-        assert self.across is not None
-        first: Var = LOW if self.short else FIRST
-        if not self.short and self.lane is not self.domain_tile.window:
-            return self.across.var
-        return Binary("-", self.across.var, first, dt.int64)
+        assert self.row_value_axis is not None
+        first: Var = LOW if self.is_short else FIRST
+        if not self.is_short and self.vector_axis is not self.domain_tile.window:
+            return self.row_value_axis.var
+        return Binary("-", self.row_value_axis.var, first, dt.int64)

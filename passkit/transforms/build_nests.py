@@ -22,7 +22,7 @@ from passkit.graph.node import Entry, Node, known_shape
 from passkit.schedule.nest_info import analyze_nest
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import SharedPlan
-from passkit.schedule.tile_loops import over_tiles
+from passkit.schedule.tile_loops import loop_over_tiles
 from passkit.transforms.block_loops import NestLoops
 from passkit.transforms.buffer_map import ScratchArray, StoredElement, TileBufferMap
 from passkit.transforms.build_product import product_stages
@@ -76,13 +76,13 @@ class _Stitched:
         for k, part in enumerate(parts):
             own = self.shared.parts[k]
             buffers += own.buffers(part.rows is not None, self._begin(k), told=True)
-        phase = Phase(over_tiles(self.multi_nest.tiles), tuple(parts))
+        phase = Phase(loop_over_tiles(self.multi_nest.tiles), tuple(parts))
         ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
         return ast, self.multi_nest.tiles
 
     def parts(self) -> Iterator[Part]:
         """Yield the parts in order."""
-        return (self._part(k, p) for k, p in enumerate(self.multi_nest.parts))
+        return (self._part(k, p) for k, p in enumerate(self.multi_nest.nests))
 
     def _begin(self, part: int) -> int:
         """The number of a part's first array of its own."""

@@ -43,7 +43,7 @@ def build_pack(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lowe
         bodies.append(renamed(phase.parts, names))
     made: list[Part] = []
     first: Extent = 0
-    for numbers in schedule.share:
+    for numbers in schedule.shared_tiles:
         tiles = parts[numbers[0]][1]
         assert len(numbers) == 1 or all(parts[k][1] == 1 for k in numbers)
         span = _number(first), _number(first + tiles)

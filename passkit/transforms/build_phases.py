@@ -11,7 +11,7 @@ from passkit.analysis.slots import aligned
 from passkit.ast.renaming import renamed
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.errors import CodeGenError
-from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import ALIGN, SharedPlan
 from passkit.transforms.build_pack import Lower, Lowered
@@ -39,7 +39,7 @@ def build_phases(group: Group, schedule: Schedule, shared: SharedPlan, lower: Lo
     scratch: list[Buffer] = []
     phases: list[Phase] = []
     total: Extent = 0
-    plans = zip(scheduled_groups(group, schedule), schedule.parts, shared.parts, strict=True)
+    plans = zip(groups_of_parts(group, schedule), schedule.parts, shared.parts, strict=True)
     for part, own in zip(parts, plans, strict=True):
         ast, tiles = lower(*own)
         arrays = _laid_over(ast, len(scratch))

@@ -14,7 +14,7 @@ from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.node import Node, known_shape
-from passkit.schedule.tile_loops import FIRST, LAST, decoded
+from passkit.schedule.tile_loops import FIRST, LAST, decode_index
 from passkit.transforms.buffer_map import StoredElement
 from passkit.values.size import Extent
 
@@ -38,7 +38,7 @@ def product_stages(
     extents = (*contract.batch, contract.m, contract.n)
     axes = [Axis(Var(name, dt.int64), n) for name, n in zip(names, extents, strict=True)]
     batch, rows, columns = axes[:-2], axes[-2], axes[-1]
-    lets = decoded(place_of(region, tiles), [axes[k] for k in region.outside])
+    lets = decode_index(place_of(region, tiles), [axes[k] for k in region.outside])
     lets += bounds(region, tiles, FIRST, LAST)
     loops = tuple(
         Loop(axes[k].var, *_ends(region, k), Level.THREAD) for k in region.inside if k < len(batch)

@@ -35,8 +35,8 @@ from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.schedule.schedule import Schedule, StagePlan
-from passkit.schedule.scratch import BufferContent
 from passkit.schedule.shared_plan import SharedPlan, gathers, padded, same_row_value
+from passkit.schedule.tile_buffers import BufferContent
 from passkit.schedule.tile_loops import TileLoops
 from passkit.transforms.block_loops import NestLoops
 from passkit.transforms.buffer_map import BufferMap
@@ -92,29 +92,29 @@ class StageBuilder:
         self.number = {n: k for k, n in enumerate(self.nodes)}
         self.names = local_names(self.nodes)
         self.homes = homes or BufferMap(self.graph, self.domain)
-        self.kept = {self.nodes[k.value]: k for k in schedule.kept}
+        self.kept = {self.nodes[k.value]: k for k in schedule.staged}
         self.loops = loops or TileLoops(self.domain, schedule)
         self.first_array = 0
-        self.lane, self.across = self.loops.lane, self.loops.across
-        self.column, self.short = self.loops.column, self.loops.short
+        self.lane, self.across = self.loops.vector_axis, self.loops.row_value_axis
+        self.column, self.short = self.loops.is_column, self.loops.is_short
         self.locals: dict[str, int] = {}
         self.row_values: dict[Entry, Expr] = {}
         self.greatest: dict[Expr, Entry] = {}  # row value -> that whose greatest it is
         self.holder: dict[str, str] = {}  # scratch array -> the name of the row value in it
         self.written: set[Node] = set()
-        passes = [p for p in schedule.stages if p.folds or p.staged or p.stores]
+        passes = [p for p in schedule.stages if p.reduces or p.staged or p.stores]
         self._second = passes[1] if len(passes) > 1 else None
 
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
         assert isinstance(self.loops, TileLoops)
-        tile, rows, lets, tiles = self.loops.tiles()
+        tile, rows, lets, tiles = self.loops.tile_loops()
         stages = self.stages()
         around, inside = (lets, []) if rows is None else ([], lets)
         part = Part(tuple(around), rows, tuple(inside), tuple(stages))
         registers = [
             Buffer(f"r{k.value}", _dtype(self.nodes[k.value].entries[0]), k.place, self.lane.extent)
-            for k in self.schedule.kept
+            for k in self.schedule.staged
             if k.place is Place.LANES
         ]
         scratch = (*self.shared.buffers(rows is not None), *registers)
@@ -131,16 +131,16 @@ class StageBuilder:
 
     def _stage(self, plan: StagePlan, name: str) -> list[Stage]:
         stages: list[Stage] = []
-        if plan.folds or plan.staged or plan.stores:
+        if plan.reduces or plan.staged or plan.stores:
             stages.append(self._pass(plan, name))
             stages += [self._stream(k) for k in plan.stores if self._gathers(k)]
-        if plan.rows:
+        if plan.row_values:
             stages.append(self._row_stage(plan, name))
         return stages
 
     def _pass(self, plan: StagePlan, name: str) -> Stage:
         values = ValueBuilder(self)
-        folds = [self.nodes[k] for k in plan.folds]
+        folds = [self.nodes[k] for k in plan.reduces]
         roots = [n.inputs[0].node for n in folds]
         roots += [self.nodes[k] for k in plan.staged]
         roots += [self.graph.outputs[k].node for k in plan.stores]
@@ -158,10 +158,10 @@ class StageBuilder:
             # One that is kept there is stored already.
             body += [s for s in stores if held.get((s.buffer, s.index)) is not entry]
         body += self._prefetches(plan)
-        inner = self.loops.inner()
+        inner = self.loops.stage_loops()
         if values.down:
             inner = tuple(evolve(x, down=not (self.column and x.level is Level.CTA)) for x in inner)
-        loops = (*self.loops.short_rows(Level.WARP), *inner)
+        loops = (*self.loops.short_row_loops(Level.WARP), *inner)
         for node in folds:
             self._after_fold(node)
         after = tuple(self._keep_total(n) for n in folds) if self.short else ()
@@ -183,7 +183,7 @@ class StageBuilder:
     def _stream(self, k: int) -> Stage:
         """The results of a tile, from scratch to memory by whole cache lines."""
         assert isinstance(self.loops, TileLoops)
-        loop = self.loops.points()
+        loop = self.loops.point_loop()
         buffer, dtype = self._scratch(BufferContent.RESULT, k), _dtype(self.graph.outputs[k])
         value = Load(buffer, loop.var - self.loops.first_point(), dtype)
         return Stage(f"stream{k}", (loop,), (Store(f"y{k}", loop.var, value, True),))
@@ -191,7 +191,7 @@ class StageBuilder:
     def _keep_total(self, node: Node) -> Store:
         total = Var(self.names[node], _reduction(node).identity.dtype)
         return Store(
-            self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.offset(), total
+            self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.row_offset(), total
         )
 
     def _prefetches(self, plan: StagePlan) -> list[Statement]:
@@ -210,7 +210,7 @@ class StageBuilder:
             ahead = size_of(numel([self.schedule.split.chunk, self.lane.extent]), Fixed.LITERAL)
         elif plan is self._second and self.lane.reduced and long:
             ahead = size_of(self._next_row())
-        elif self.loops.lanes().wide and plan.folds and self.domain.axes[0].counting:
+        elif self.loops.vector_loop().wide and plan.reduces and self.domain.axes[0].counting:
             reads = self.info.input_accesses
             if sum(self.domain.full in reads.get(n, ()) for n in self.graph.inputs) > 1:
                 return []  # their rows are read one by one, which processors notice
@@ -264,14 +264,14 @@ class StageBuilder:
 
     def _rows_ahead(self, plan: StagePlan) -> int:
         """More where a step waits longer for the one before, as extremes do."""
-        waits = any(isinstance(_reduction(self.nodes[k]).combine, Call) for k in plan.folds)
+        waits = any(isinstance(_reduction(self.nodes[k]).combine, Call) for k in plan.reduces)
         return 2 * ROWS_AHEAD if waits else ROWS_AHEAD
 
     def _runs_through(self, plan: StagePlan) -> bool:
         """Whether a stage goes once through much memory: to stream results, or to fold a chunk."""
         if self.domain.axes[0].counting:
-            return self.lane.reduced and bool(plan.folds)
-        blocks = self.loops.blocked is not None or self.loops.few is not None
+            return self.lane.reduced and bool(plan.reduces)
+        blocks = self.loops.block_axis is not None or self.loops.unrolled_axis is not None
         return bool(self.schedule.stream) and not blocks and not self.domain.reduced
 
     def _fold(self, node: Node, values: ValueBuilder) -> Fold:
@@ -286,7 +286,7 @@ class StageBuilder:
         """Where each column has the running total of a fold; elsewhere the lanes have it."""
         if not self.column:
             return ()
-        return self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.offset()
+        return self._scratch(BufferContent.TOTAL, self.number[node]), self.loops.row_offset()
 
     def _after_fold(self, node: Node) -> None:
         found = _reduction(node)
@@ -294,7 +294,7 @@ class StageBuilder:
         if self.across is not None:
             buffer = self._scratch(BufferContent.TOTAL, self.number[node])
             self.holder[buffer] = self.names[node]
-            total = Load(buffer, self.loops.offset(), found.identity.dtype)
+            total = Load(buffer, self.loops.row_offset(), found.identity.dtype)
         self.row_values[node.entries[0]] = total
         a, b = left(total.dtype), right(total.dtype)
         if found.prepare is None and found.combine == Call("maximum", (a, b), total.dtype):
@@ -312,7 +312,7 @@ class StageBuilder:
         body += self._keep_rows(computed)
         for entry, same in renamed.items():
             self.row_values[entry] = self.row_values[same]
-        loop = self.loops.short_rows(Level.CTA) or [self.loops.lanes()]
+        loop = self.loops.short_row_loops(Level.CTA) or [self.loops.vector_loop()]
         return tidy_stage(Stage(f"{name}_rows", tuple(loop), tuple(body)), self.across.var)
 
     def _compute_rows(
@@ -321,7 +321,7 @@ class StageBuilder:
         """Bind the row values of a stage: those computed, and those that are others renamed."""
         computed: list[Entry] = []
         renamed: dict[Entry, Entry] = {}
-        for k in plan.rows:
+        for k in plan.row_values:
             node, entry = self.nodes[k], self.nodes[k].entries[0]
             same = same_row_value(node, self.domain)
             if same is not None and same in self.row_values:
@@ -338,7 +338,7 @@ class StageBuilder:
     def _row_results(self, plan: StagePlan) -> list[Store]:
         """The stores of those row values that are outputs."""
         outputs = enumerate(self.graph.outputs)
-        found = [(j, e) for j, e in outputs if self.number[e.node] in plan.rows]
+        found = [(j, e) for j, e in outputs if self.number[e.node] in plan.row_values]
         return [
             Store(buffer, self._row_point(at), self.row_values[e])
             for j, e in found
@@ -353,8 +353,8 @@ class StageBuilder:
             if self.shared.array_of(BufferContent.VALUE, number) is not None:
                 buffer = self._scratch(BufferContent.VALUE, number)
                 self.holder[buffer] = self.names[entry.node]
-                stores.append(Store(buffer, self.loops.offset(), self.row_values[entry]))
-                self.row_values[entry] = Load(buffer, self.loops.offset(), _dtype(entry))
+                stores.append(Store(buffer, self.loops.row_offset(), self.row_values[entry]))
+                self.row_values[entry] = Load(buffer, self.loops.row_offset(), _dtype(entry))
         return stores
 
     def _row_point(self, at: Sum) -> Expr:
@@ -412,9 +412,9 @@ class StageBuilder:
         point = ravel([a.var for a in folded], tuple(a.extent for a in folded), self.domain.extents)
         if self.column:
             assert self.schedule.width is not None
-            point = add(times(point, self.schedule.width), normal(self.loops.offset(), {}))
+            point = add(times(point, self.schedule.width), normal(self.loops.row_offset(), {}))
         if self.short:
-            row = self.loops.offset() * size_of(padded(numel(a.extent for a in folded)))
+            row = self.loops.row_offset() * size_of(padded(numel(a.extent for a in folded)))
             return self._scratch(BufferContent.VALUE, kept.value), row + self._point(point)
         if self.column:
             return self._scratch(BufferContent.VALUE, kept.value), expression(point)

@@ -16,7 +16,7 @@ from passkit.ast import Binary, Const, Expr, Load, Var, const
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import variables
 from passkit.ir.strides import Stride, stride_of
-from passkit.schedule.tiling import in_bundles, in_pairs
+from passkit.schedule.tiling import row_packing
 from passkit.transforms.vector_shape import computed_parts, vector_variables
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
@@ -190,7 +190,7 @@ def pairs_of_rows(stage: Stage, tile: RowTile) -> RowGroups | None:
         return None
     row, lane = stage.loops
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
-    if lane.down or lane.start != const(0, dt.int64) or not in_pairs(length):
+    if lane.down or lane.start != const(0, dt.int64) or row_packing(length) != 2:
         return None
     vectors = vector_variables(stage, lane.var)
     moving = {row.var}
@@ -211,7 +211,7 @@ def whole_vectors_of_rows(stage: Stage, tile: RowTile) -> RowGroups | None:
     """
     row, lane = stage.loops
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
-    if lane.down or lane.start != const(0, dt.int64) or not in_bundles(length):
+    if lane.down or lane.start != const(0, dt.int64) or row_packing(length) == 1:
         return None
     vectors = vector_variables(stage, lane.var)
     own = [s.value for s in stage.body if isinstance(s, Let) and s.var not in vectors]

@@ -19,7 +19,7 @@ from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
@@ -78,8 +78,8 @@ class LoweredNest:
 
 def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> KernelAST:
     """Return the stages of a group, with the values between them in registers."""
-    kept = tuple(StagedValue(value, Place.LANES) for value in staged)
-    plain = evolve(schedule, kept=kept, nest=None)
+    in_registers = tuple(StagedValue(value, Place.LANES) for value in staged)
+    plain = evolve(schedule, staged=in_registers, nest=None)
     ast, _ = lower_single_nest(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
@@ -195,7 +195,7 @@ def lower_joined(
     blocks: list[Extent] = []
     plans = zip(
         scheduled_parts(group, schedule),
-        scheduled_groups(group, schedule),
+        groups_of_parts(group, schedule),
         schedule.parts,
         strict=True,
     )

@@ -13,9 +13,9 @@ from passkit.fusion.alternatives import Rival
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
 from passkit.library.candidates import Candidate, candidates_of
-from passkit.library.evaluator import APART, Evaluator, Record, Sizes
+from passkit.library.evaluator import UNFUSED, Evaluator, Record, Sizes
 from passkit.planner.plan import plan_group
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.template_of import template_of
 from passkit.serial.json import to_json
@@ -126,7 +126,7 @@ def jobs(
                 candidates = tuple(
                     v for v in candidates if _reduction_order(v.schedule) == usual_order
                 )
-            records = {} if again else evaluator.known(group, group_sizes)
+            records = {} if again else evaluator.records_of(group, group_sizes)
             within_budget = [str(v.template) for v in candidates[:budget]]
             missing = [t for t in within_budget if not _is_measured(records.get(t))]
             if missing:
@@ -164,16 +164,16 @@ def rival_job(
     Raises: GraphError if the pattern has a parameter that JSON cannot hold.
     """
     group = rival.group
-    if not again and _is_measured(evaluator.known(group).get(APART)):
+    if not again and _is_measured(evaluator.records_of(group).get(UNFUSED)):
         return None
     plan = plan_group(group, target)
     assert isinstance(plan, Schedule)
-    usual = Candidate(template_of(group, plan, target), plan, model_seconds(group, plan, target))
+    usual = Candidate(template_of(group, plan, target), plan, schedule_cost(group, plan, target))
     variables = {n: _var(k, n) for k, n in enumerate(group.inputs)}
     apart = rival.apart.rebuild(
         lambda node, inputs: variables[node].node.entries if node in variables else None
     )
-    request = _request(group, (), (str(usual.template), APART), options)
+    request = _request(group, (), (str(usual.template), UNFUSED), options)
     return Job(
         group=group,
         name=rival.names[-1],
@@ -193,7 +193,7 @@ def _reduction_order(schedule: Schedule) -> tuple[object, ...]:
     It consists of the composition of each part: how its iterations are mapped to vector lanes.
     """
     if schedule.multi_nest is not None:
-        parts = schedule.multi_nest.parts
+        parts = schedule.multi_nest.nests
         return tuple((p.nodes, p.schedule and _reduction_order(p.schedule)) for p in parts)
     return schedule.composition, *map(_reduction_order, schedule.parts)
 

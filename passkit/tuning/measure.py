@@ -23,7 +23,7 @@ from passkit.analysis.group import FUSED
 from passkit.analysis.single import as_plan
 from passkit.errors import PasskitError
 from passkit.graph.graph import Graph
-from passkit.library.evaluator import APART
+from passkit.library.evaluator import UNFUSED
 from passkit.passes.context import PassContext
 from passkit.passes.rtcgen import build_kernels
 from passkit.program.compiler import compile
@@ -83,8 +83,8 @@ class Request:
         shapes: The shapes of its inputs.
         templates: The texts of templates. The outputs of the first one are the reference.
         options: Options of `PassContext`.
-        apart: If `APART` is among the templates: the graph of several groups that it stands for, as
-            JSON, whose last bits may differ.
+        apart: If `UNFUSED` is among the templates: the graph of several groups that it stands
+            for, as JSON, whose last bits may differ.
     """
 
     graph: str
@@ -185,7 +185,7 @@ def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
 
     ``request`` has the group and the templates, of which the first is the reference; ``clock``
     returns the seconds of one run. Templates that fail or have other outputs than the first are
-    faults, and not timed. `APART` may have other outputs.
+    faults, and not timed. `UNFUSED` may have other outputs.
 
     Raises: PasskitError if the graph is damaged, or the first executable fails.
     """
@@ -201,7 +201,7 @@ def _answer(request: Request, clock: RunClock) -> MeasureAnswer:
             continue
         if template == usual:
             reference = digests
-        elif reference is not None and digests != reference and template != APART:
+        elif reference is not None and digests != reference and template != UNFUSED:
             faults[template] = OTHER_BITS
     sound = {t: executable for t, executable in executables.items() if t not in faults}
     samples = _samples(sound, inputs[:NUM_TIMED_INPUTS], clock)
@@ -234,7 +234,7 @@ def _compiled(request: Request) -> tuple[dict[str, Executable], dict[str, str]]:
     graph = as_plan(from_json(request.graph))
     (name,) = (graph.names[n] for n in graph.nodes if n.op is FUSED)
     variants: dict[str, tuple[Graph, dict[str, str]]] = {
-        t: (as_plan(from_json(request.apart)), {}) if t == APART else (graph, {name: t})
+        t: (as_plan(from_json(request.apart)), {}) if t == UNFUSED else (graph, {name: t})
         for t in request.templates
     }
     plans: dict[str, Graph] = {}

@@ -21,7 +21,7 @@ from passkit.fusion.alternatives import rivals
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
-from passkit.library.evaluator import APART, Evaluator, Record, Sizes, ranked
+from passkit.library.evaluator import UNFUSED, Evaluator, Record, Sizes, ranked
 from passkit.library.store import add, snapshot
 from passkit.passes.apply import ApplyPasses
 from passkit.passes.context import PassContext, current
@@ -454,9 +454,9 @@ class _Tuner:
         if task.is_confirmation or not answer.beside:
             return []
         usual = task.templates[0]
-        records = snapshot().evaluator.known(task.job.group, task.job.sizes)
+        records = snapshot().evaluator.records_of(task.job.group, task.job.sizes)
         if task.job.request.apart:
-            return self.confirm_rival(task, records.get(APART))
+            return self.confirm_rival(task, records.get(UNFUSED))
         best = ranked(usual, [records])[0]
         if best == usual or best not in answer.samples:
             return []
@@ -467,7 +467,7 @@ class _Tuner:
 
         ``units`` is the record of the units in separate kernels, None if there is none.
         """
-        share = None if units is None else units.fused_share
+        share = None if units is None else units.fused_ratio
         if share is None or (share < 1.0) == task.job.chosen:
             return []
         return [evolve(task, is_confirmation=True)]
@@ -488,7 +488,7 @@ class _Tuner:
         """
         usual, *others = task.templates
         job = task.job
-        record = snapshot().evaluator.known(job.group, job.sizes).get(usual)
+        record = snapshot().evaluator.records_of(job.group, job.sizes).get(usual)
         is_measured = record is not None and record.source is Source.MEASURED
         if len(others) > 1 or (others and not is_measured):
             pairs = [_Task(job, (usual, t)) for t in others]
@@ -523,7 +523,7 @@ def _tuned(plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]) -> Itera
     """
     target = plan.attrs["options"]["target"]
     for node, group in plan.attrs["subgraph"].items():
-        records = evaluator.known(group, sizes_of(group, sizes))
+        records = evaluator.records_of(group, sizes_of(group, sizes))
         default = plan_group(group, target)
         assert isinstance(default, Schedule)
         usual = str(template_of(group, default, target))
@@ -535,6 +535,6 @@ def _tuned(plan: Graph, evaluator: Evaluator, sizes: Mapping[str, int]) -> Itera
             template=template,
             before=records[usual].seconds if usual in records else 0.0,
             after=records[template].seconds if template in records else 0.0,
-            measured=sum(r.source is Source.MEASURED for t, r in records.items() if t != APART),
-            faults={t: r.fault for t, r in records.items() if r.fault and t != APART},
+            measured=sum(r.source is Source.MEASURED for t, r in records.items() if t != UNFUSED),
+            faults={t: r.fault for t, r in records.items() if r.fault and t != UNFUSED},
         )

@@ -21,11 +21,11 @@ from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.nest_info import NestInfo, analyze_nest
-from passkit.schedule.phases import scheduled_groups, scheduled_parts
+from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue, TileNest
-from passkit.schedule.scratch import BufferContent
 from passkit.schedule.shared_plan import SharedPlan
 from passkit.schedule.text import tile_lines
+from passkit.schedule.tile_buffers import BufferContent
 from passkit.schedule.tile_loops import tiles_of
 from passkit.values.size import Extent
 from passkit.viz.labels import as_is, counted, extent_text, size_text, type_text
@@ -110,9 +110,9 @@ class KernelStructure:
             return f"{counted(len(plan.parts), 'loop nest')} by rule {plan.rule}"
         name = plan.composition.value
         if plan.multi_nest is not None and plan.block is not None:
-            return f"{name} by rule {plan.rule}, {counted(len(plan.multi_nest.parts), 'part')}"
+            return f"{name} by rule {plan.rule}, {counted(len(plan.multi_nest.nests), 'part')}"
         if plan.multi_nest is not None:
-            return f"{name}, {counted(len(plan.multi_nest.parts), 'part')}"
+            return f"{name}, {counted(len(plan.multi_nest.nests), 'part')}"
         if plan.parts:
             return f"{name}, {counted(len(plan.parts), self.part_noun)}"
         return f"{name}, {counted(len(plan.stages), 'stage')}"
@@ -149,7 +149,7 @@ class KernelStructure:
             return self._bytes(max(each))
         if self.schedule.is_joined:
             phases = zip(
-                scheduled_groups(self.group, self.schedule), self.schedule.parts, strict=True
+                groups_of_parts(self.group, self.schedule), self.schedule.parts, strict=True
             )
             nests = [(p.nest, scheduled_nest(own, p)) for own, p in phases if p.nest is not None]
             return self._bytes(sum(shared_nbytes(s, nest) for s, nest in nests))
@@ -226,7 +226,7 @@ class KernelStructure:
         """The operators of each stitched part, packed part or phase; empty without parts."""
         if self.schedule.multi_nest is not None:
             nodes = self.group.graph.nodes
-            return [[nodes[k] for k in part.nodes] for part in self.schedule.multi_nest.parts]
+            return [[nodes[k] for k in part.nodes] for part in self.schedule.multi_nest.nests]
         parts = scheduled_parts(self.group, self.schedule) if self.schedule.parts else ()
         return [[p.original(n) for n in p.graph.nodes if not is_leaf(n)] for p in parts]
 
@@ -242,7 +242,7 @@ class KernelStructure:
             homes = {**dict.fromkeys(body, number), **homes}
         if self.schedule.multi_nest is not None:
             nodes = self.group.graph.nodes
-            outputs = [[nodes[k] for k in p.results] for p in self.schedule.multi_nest.parts]
+            outputs = [[nodes[k] for k in p.results] for p in self.schedule.multi_nest.nests]
         else:
             parts = scheduled_parts(self.group, self.schedule) if self.schedule.parts else ()
             outputs = [[p.original(e.node) for e in p.graph.outputs] for p in parts]
@@ -260,7 +260,7 @@ class KernelStructure:
         """
         multi_nest, nodes = self.schedule.multi_nest, self.group.graph.nodes
         assert multi_nest is not None
-        plan = multi_nest.parts[number]
+        plan = multi_nest.nests[number]
         stages: list[str] = []
         if plan.schedule is not None:
             graph, namer = self._part_graph(plan, multi_nest)
@@ -352,7 +352,7 @@ class KernelStructure:
                 tiles=size_text(self.resolve(blocks)),
                 scratch=self._bytes(shared_nbytes(pack.parts[number], self.nests[number])),
             )
-        others = next((set(s) - {number} for s in self.schedule.share if number in s), set())
+        others = next((set(s) - {number} for s in self.schedule.shared_tiles if number in s), set())
         shared_with = f", shared with {_part_numbers(sorted(others))}" if others else ""
         return KernelPart(
             kind=kind_of(body).value,
@@ -371,7 +371,7 @@ class KernelStructure:
         """
         if not plan.parts and plan.multi_nest is None:
             return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
-        group = scheduled_groups(self.group, self.schedule)[number]
+        group = groups_of_parts(self.group, self.schedule)[number]
         inner = KernelStructure(group, plan, self.shared.parts[number], self.resolve).parts()
         return [
             f"part {k}: {line}"
@@ -392,7 +392,7 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
         graph: The graph whose node positions the schedule refers to.
         namer: Returns the name of a node of this graph.
     """
-    nodes, kept = graph.nodes, {k.value: k for k in plan.kept}
+    nodes, kept = graph.nodes, {k.value: k for k in plan.staged}
 
     def names(numbers: Sequence[int]) -> str:
         """Return the names of the nodes at these positions."""
@@ -406,10 +406,10 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
 
     lines = []
     for number, stage in enumerate(plan.stages):
-        actions = [f"reduces {names(stage.folds)}"] if stage.folds else []
+        actions = [f"reduces {names(stage.reduces)}"] if stage.reduces else []
         actions += [f"keeps {names([n])} in {storage(kept[n])}" for n in stage.staged if n in kept]
-        if stage.rows:
-            actions.append(f"computes {names(stage.rows)} per row")
+        if stage.row_values:
+            actions.append(f"computes {names(stage.row_values)} per row")
         if stage.stores:
             stored = (namer(graph.outputs[k].node) for k in stage.stores)
             actions.append(f"stores {', '.join(dict.fromkeys(stored))}")

@@ -142,7 +142,7 @@ def test_parts_are_cut_where_that_is_worth_it() -> None:
     small, large = (plan_multi_nest(group_of(two_softmaxes(n, 13)), cpu()) for n in (5, 500))
     assert isinstance(small, Schedule) and small.multi_nest is not None
     assert isinstance(large, Schedule) and large.multi_nest is not None
-    assert (len(small.multi_nest.parts), len(large.multi_nest.parts)) == (2, 3)
+    assert (len(small.multi_nest.nests), len(large.multi_nest.nests)) == (2, 3)
 
     for n in (5, 500):
         graph, names = together(two_softmaxes(n, 13))

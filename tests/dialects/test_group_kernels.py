@@ -71,7 +71,7 @@ def texts(target: str) -> list[str]:
     kinds = [f.composition for f in made]
 
     assert {p.__name__ for p in PROGRAMS} <= whole and len(whole) > 25
-    assert kinds.count(Composition.STITCHED) > 15 and kinds.count(Composition.PACKED) > 4
+    assert kinds.count(Composition.MULTI_NEST) > 15 and kinds.count(Composition.PACKED) > 4
     return [f.kernel.source for f in made]
 
 

@@ -26,7 +26,7 @@ from passkit.planner.plan import plan_group
 from passkit.planner.typical_sizes import typical
 from passkit.program.planning import DEFAULT_PIPELINE
 from passkit.reporting.statistics import statistics
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Source
 from passkit.schedule.template_of import template_of
 from passkit.target import Target, cpu, target_of
@@ -204,7 +204,7 @@ def test_unknown_sizes_have_typical_values() -> None:
 def measured(group: Group, factor: float) -> Record:
     """Return a measurement of a group: ``factor`` times the seconds of the cost model."""
     plan = plan_group(group, cpu())
-    model = model_seconds(group, plan, cpu())
+    model = schedule_cost(group, plan, cpu())
     text = str(template_of(group, plan, cpu()))
     samples = (factor * model,) * 5
     return Record(group.key, text, (), Source.MEASURED, samples, model)

@@ -10,7 +10,7 @@ from passkit.analysis.group import Group
 from passkit.library.candidates import candidates_of
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tile_loops import tiles_of
 from passkit.schedule.tiling import Composition
@@ -65,7 +65,7 @@ def test_what_the_model_counts() -> None:
     assert isinstance(plan, Schedule)
 
     def seconds(chunk: int) -> float:
-        return model_seconds(group, evolve(plan, split=evolve(plan.split, chunk=chunk)), CPU)
+        return schedule_cost(group, evolve(plan, split=evolve(plan.split, chunk=chunk)), CPU)
 
     assert tiles_of(plan) == 512
     assert seconds(8) < seconds(1) and seconds(8) < seconds(4096) / 2
@@ -89,6 +89,6 @@ def test_the_model_of_parts_is_their_sum() -> None:
     assert isinstance(plan, Schedule) and len(plan.parts) == 2
 
     parts = group.alone()
-    each = [model_seconds(g, s, CPU) for g, s in zip(parts, plan.parts, strict=True)]
-    assert model_seconds(group, plan, CPU) == pytest.approx(sum(each))
+    each = [schedule_cost(g, s, CPU) for g, s in zip(parts, plan.parts, strict=True)]
+    assert schedule_cost(group, plan, CPU) == pytest.approx(sum(each))
     assert len(candidates_of(group, CPU)) > 1

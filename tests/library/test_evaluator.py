@@ -17,7 +17,7 @@ from passkit.library.candidates import candidates_of
 from passkit.library.evaluator import Evaluator, Record, Score, kernel_eval_update, merged, ranked
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target, cpu
 
@@ -47,7 +47,7 @@ def test_without_records_the_model_decides() -> None:
     assert isinstance(plan, Schedule)
 
     assert nobody.choose(GROUP, CPU) == plan and len(nobody) == 0
-    assert nobody.seconds(GROUP, CPU) == model_seconds(GROUP, plan, CPU)
+    assert nobody.seconds(GROUP, CPU) == schedule_cost(GROUP, plan, CPU)
     assert nobody.estimate(GROUP, CPU, TEXTS[1]).source is Source.MODEL
 
 
@@ -112,13 +112,13 @@ def test_what_runs_beside_it_is_what_counts() -> None:
     usual = measured("a", *busy, beside=busy)
 
     def share(*samples: float) -> float | None:
-        return measured("b", *samples, beside=busy).share
+        return measured("b", *samples, beside=busy).ratio
 
     assert share(0.5, 0.5, 4.5, 4.5) == 0.5
     assert share(0.5, 0.5, 8.1, 8.1) == pytest.approx(0.9)
     assert share(0.1, 0.1, 9.9, 9.9) == pytest.approx(1.1)
     assert share(0.5, 1.5, 4.5, 9.9) == pytest.approx(1.0)
-    assert measured("b", 1.0).share is None
+    assert measured("b", 1.0).ratio is None
     by = {"a": usual, "b": measured("b", 0.9, 0.9, 8.0, 8.0, beside=busy), "c": measured("c", 0.1)}
     assert ranked("a", [by]) == ["b", "a"]
     assert ranked("a", [by | {"c": measured("c", 0.1, 0.1)}]) == ["c", "b", "a"]
@@ -153,8 +153,8 @@ def test_the_model_is_scaled_by_what_was_measured() -> None:
     assert isinstance(plan, Schedule)
 
     assert known.scale == 4.0
-    assert known.seconds(other, CPU) == 4 * model_seconds(other, plan, CPU)
-    assert known.asked == set()
+    assert known.seconds(other, CPU) == 4 * schedule_cost(other, plan, CPU)
+    assert known.used_groups == set()
 
 
 def test_no_kernel_takes_forever() -> None:

@@ -13,7 +13,7 @@ import pytest
 from passkit.errors import CacheError
 from passkit.library import record_lines, store
 from passkit.library.device import device_key
-from passkit.library.evaluator import MOST_SAMPLES, Record
+from passkit.library.evaluator import MAX_SAMPLES, Record
 from passkit.runtime.native.compiler import find_compiler
 from passkit.schedule.schedule import Source
 from tests.raised import ROOT
@@ -129,7 +129,7 @@ def test_the_file_is_bounded(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch)
     assert path.stat().st_size < 8000
     result = store.snapshot().records()
     assert result[-1].template == "t19" and len(result) > 5
-    assert max(len(r.samples) for r in result) <= MOST_SAMPLES
+    assert max(len(r.samples) for r in result) <= MAX_SAMPLES
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".new")] == []
 
 

@@ -60,13 +60,13 @@ def test_schedules_of_rows_and_columns(text: str, composition: str, stages: int)
 
 def test_expensive_values_are_kept_and_cheap_ones_recomputed() -> None:
     """A softmax keeps its exponential in the output's buffer; a difference is recomputed."""
-    kept = only(scheduled(SOFTMAX.format("9, 300", 1))).kept
+    kept = only(scheduled(SOFTMAX.format("9, 300", 1))).staged
     cheap = only(
         scheduled(
             "x: f32[9, 300]; d = sub(x, reduce_mean(x, axis=1, keepdims=true));"
             "return div(d, reduce_max(d, axis=1, keepdims=true))"
         )
-    ).kept
+    ).staged
 
     assert [(k.place.value, k.output) for k in kept] == [("global", 0)]
     assert cheap == ()
@@ -84,8 +84,8 @@ def narrowed(schedule: pk.Schedule) -> pk.Schedule:
 
 def moved(schedule: pk.Schedule) -> pk.Schedule:
     """The schedule with values that are kept in an output's buffer kept in scratch."""
-    kept = (evolve(k, place=type(k.place)("shared"), output=-1) for k in schedule.kept)
-    return evolve(schedule, kept=tuple(kept))
+    kept = (evolve(k, place=type(k.place)("shared"), output=-1) for k in schedule.staged)
+    return evolve(schedule, staged=tuple(kept))
 
 
 def streaming(schedule: pk.Schedule) -> pk.Schedule:

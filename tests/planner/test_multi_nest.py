@@ -218,7 +218,7 @@ def test_parts_pass_values_through_scratch() -> None:
     (kernel,) = planned.attrs["kernel"].values()
     (phase,) = kernel.ast.phases
 
-    assert plan.composition is Composition.STITCHED
+    assert plan.composition is Composition.MULTI_NEST
     assert [isinstance(p.stages[0], Dot) for p in phase.parts] == [True, False, True]
     assert [b.name for b in kernel.ast.params] == ["x0", "x1", "x2", "x3", "y0"]
     scores = plan.multi_nest.regions[0][1]
@@ -234,7 +234,7 @@ def test_transposed_operands_are_no_parts() -> None:
     planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
     (plan,) = planned.attrs["schedule"].values()
 
-    assert [p.schedule is None for p in plan.multi_nest.parts] == [True, False]
+    assert [p.schedule is None for p in plan.multi_nest.nests] == [True, False]
 
 
 def test_a_group_that_needs_several_phases_has_the_reason() -> None:

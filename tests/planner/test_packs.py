@@ -113,7 +113,10 @@ def test_schedules_of_parts() -> None:
     assert plan.seconds == sum(p.seconds for p in alone)
     assert [p.composition for p in plan.parts] == [p.composition for p in alone]
     assert [p.stages for p in plan.parts] == [p.stages for p in alone]
-    assert sorted(k for ks in plan.share for k in ks) == list(range(6)) and (4, 5) in plan.share
+    assert (
+        sorted(k for ks in plan.shared_tiles for k in ks) == list(range(6))
+        and (4, 5) in plan.shared_tiles
+    )
     assert hash(plan) == hash(schedule_of(group_of(MIXED)))
 
 
@@ -141,7 +144,7 @@ def test_spans() -> None:
 
     assert len(spans) == 3 and isinstance(tiles, Size) and tiles.symbols == {"n", "m", "k"}
     assert all(a[1] == b[0] for a, b in pairwise(spans))
-    assert plan.share == ((0,), (1,), (2,)) and plan.seconds == 0.0
+    assert plan.shared_tiles == ((0,), (1,), (2,)) and plan.seconds == 0.0
 
 
 def test_a_part_without_a_space() -> None:
@@ -160,7 +163,7 @@ def test_a_stitched_part() -> None:
     node = fused_node(group, tuple(n.entries[0] for n in group.inputs), "both")
 
     assert len(group.parts) == 2 and isinstance(plan, Schedule)
-    assert plan.composition is Composition.STITCHED and not plan.parts
+    assert plan.composition is Composition.MULTI_NEST and not plan.parts
     assert inplace_pairs(node) == []
 
 

@@ -12,7 +12,7 @@ from passkit.analysis.tilemap import Split, SplitKind
 from passkit.ast.stage import Place
 from passkit.planner.plan import inplace_pairs, inplace_rows
 from passkit.program.planning import planned
-from passkit.schedule.schedule import with_stream
+from passkit.schedule.schedule import stream_outputs
 from passkit.target import cpu
 from passkit.values.size import Size
 from tests.passes.test_schedule_plan import only, scheduled
@@ -43,11 +43,11 @@ def test_what_costs() -> None:
 def test_streams_move_what_is_kept() -> None:
     """What lay in a result that is streamed now lies in scratch, if a row has room there."""
     plan = only(scheduled(SOFTMAX.format("9, 300", 1)))
-    moved = with_stream(plan, (0,), cpu())
-    tight = with_stream(plan, (0,), evolve(cpu(), scratch=64))
+    moved = stream_outputs(plan, (0,), cpu())
+    tight = stream_outputs(plan, (0,), evolve(cpu(), scratch=64))
 
-    assert [k.place for k in moved.kept] == [Place.SHARED] and moved.stream == (0,)
-    assert tight.kept == plan.kept and tight.stream == ()
+    assert [k.place for k in moved.staged] == [Place.SHARED] and moved.stream == (0,)
+    assert tight.staged == plan.staged and tight.stream == ()
 
 
 def test_in_place() -> None:

@@ -26,9 +26,9 @@ from passkit.program.planning import planned
 from passkit.runtime.blocks.kernels import _KernelRun
 from passkit.schedule import tile_loops as loops
 from passkit.schedule.schedule import Schedule, Source
-from passkit.schedule.template import NestPlan, parse_template
-from passkit.schedule.template_loops import Nest
-from passkit.schedule.template_of import nests_of_group, template_of
+from passkit.schedule.template import ValueTemplate, parse_template
+from passkit.schedule.template_loops import ValueLoops, value_names
+from passkit.schedule.template_of import leaf_schedules, template_of, values_of
 from passkit.target import Target, cpu
 from passkit.values.size import evaluate, numel
 from tests.random_graphs import random_case
@@ -135,7 +135,7 @@ def test_any_words_are_obeyed_or_refused() -> None:
     rng = random.Random(0)
     obeyed = refused = 0
     for group, target in cases():
-        stages = list(candidates_of(group, target)[0].template.stages)
+        stages = list(candidates_of(group, target)[0].template.values)
         for _ in range(12):
             k = rng.randrange(len(stages))
             attrs = ",".join(rng.choice(ATTRS) for _ in stages[k].attrs)
@@ -158,14 +158,20 @@ def test_any_words_are_obeyed_or_refused() -> None:
 # Ownership: the marks of the block interpreter against the words.
 
 
-def owners_by_words(stage: NestPlan, nest: Nest) -> list[tuple[int, ...]]:
+def values_of_group(group: Group, schedule: Schedule, target: Target) -> list[ValueLoops]:
+    """Return the values that the templates of a group name, with their loops."""
+    leaves = leaf_schedules(group, schedule, value_names(group))
+    return [v for names, g, s in leaves for v in values_of(g, s, target, names).values()]
+
+
+def owners_by_template(template: ValueTemplate, value: ValueLoops) -> list[tuple[int, ...]]:
     """The block of each element of a result, by what a template says."""
     found = []
-    for i in product(*(range(int(n)) for n in nest.result)):
-        at = dict(zip(nest.axes, i, strict=True)) if nest.axes else {}
+    for i in product(*(range(int(n)) for n in value.result_shape)):
+        at = dict(zip(value.result_loops, i, strict=True)) if value.result_loops else {}
         block = []
-        for d in nest.kept:
-            part, extent = stage.part(d, Level.GRID), nest.dims[d]
+        for d in value.unreduced:
+            part, extent = template.part(d, Level.GRID), value.extents[d]
             assert isinstance(extent, int)
             if part is not None:
                 block.append(at[d] // int(part.steps(extent)))
@@ -208,17 +214,17 @@ def test_tiles_own_what_templates_say(text: str) -> None:
     graph = pk.parse(text)
     ((node, group),) = planned(graph, "Fusion").attrs["subgraph"].items()
     seen = set()
-    for variant in candidates_of(group, cpu()):
-        plan = planned(graph, "CodeGen", templates={node.name: variant.template})
+    for candidate in candidates_of(group, cpu()):
+        plan = planned(graph, "CodeGen", templates={node.name: candidate.template})
         (kernel,) = plan.attrs["kernel"].values()
         marks = owners_by_marks(kernel)
-        nests = {n.name: n for n in nests_of_group(group, variant.schedule, cpu())}
-        roots = [s for s in variant.template.stages if nests[s.name].root]
-        assert len(roots) == len(marks)
-        for stage in roots:
-            words = owners_by_words(stage, nests[stage.name])
-            numbered = np.unique(words, axis=0, return_inverse=True)[1].reshape(-1)
-            assert any(_same_blocks(numbered, m) for m in marks.values()), (str(stage), text)
+        loops = {v.name: v for v in values_of_group(group, candidate.schedule, cpu())}
+        outputs = [v for v in candidate.template.values if loops[v.name].is_output]
+        assert len(outputs) == len(marks)
+        for template in outputs:
+            blocks = owners_by_template(template, loops[template.name])
+            numbered = np.unique(blocks, axis=0, return_inverse=True)[1].reshape(-1)
+            assert any(_same_blocks(numbered, m) for m in marks.values()), (str(template), text)
         seen.add((kernel.source, kernel.sizes, kernel.grid))
     assert len(seen) == len(candidates_of(group, cpu())) > 1
 
@@ -265,7 +271,7 @@ def test_rows_on_both_sides_of_a_fold() -> None:
             np.testing.assert_allclose(run(x=x)[0], wanted, rtol=1e-5, atol=1e-7)
     assert len(texts) > 2
     wrong = re.sub(r"exp_1\[GRID,THREAD,[^]]*\]", "exp_1[GRID,GRID,CTA]", texts[0])
-    with pytest.raises(ScheduleError, match="exp_1: loop 1 is folded and cannot be GRID; a block"):
+    with pytest.raises(ScheduleError, match="exp_1: loop 1 is reduced and cannot be GRID; a block"):
         pk.compile(graph, templates={ranked.name: wrong})
 
 
@@ -303,7 +309,7 @@ def test_phases_may_leave_out_what_they_compute_again() -> None:
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     found = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
     ((name, own),) = found.items()
-    named = [{s.name for s in v.template.stages} for v in own]
+    named = [{s.name for s in v.template.values} for v in own]
 
     assert any(others < named[0] for others in named)
     for variant in own:
@@ -409,7 +415,7 @@ def test_tiles_of_results_must_agree() -> None:
     graph = pk.Graph([pk.ops.tanh(y), pk.ops.reduce_sum(pk.ops.exp(y), axis=2)])
     names = [[n for node, n in graph.names.items() if node.op is not None]]
     ranked = pk.templates(graph, keep_together=names)[0]
-    stages = parse_template(ranked.template).stages
+    stages = parse_template(ranked.template).values
     text = " ".join(
         str(s) if not s.name.startswith("reduce") else "reduce_sum_1[GRID,GRID,CTA];"
         for s in stages
@@ -468,7 +474,7 @@ def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:
     graph = pk.Graph([pk.ops.reduce_sum(x, axis=1), pk.ops.reduce_sum(y, axis=1)])
     names = [[n for node, n in graph.names.items() if node.op is not None]]
     ranked = pk.templates(graph, keep_together=names)[0]
-    first, second = parse_template(ranked.template).stages
+    first, second = parse_template(ranked.template).values
     changed = parse_template(f"{first} {second.name}[GRID_20-WARP_2,CTA];")
 
     plan = planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: changed})
@@ -483,6 +489,6 @@ def test_nests_cover_the_results() -> None:
     for group, target in list(cases())[::7]:
         plan = plan_group(group, target)
         assert isinstance(plan, Schedule)
-        sizes = [numel(n.result) for n in nests_of_group(group, plan, target) if n.root]
+        sizes = [numel(n.result_shape) for n in values_of_group(group, plan, target) if n.is_output]
         results = {e.node: numel(known_shape(e)) for e in group.graph.outputs}
         assert sorted(map(str, sizes)) == sorted(map(str, results.values()))

@@ -267,7 +267,7 @@ def random_kernels() -> Iterator[tuple[Group, Schedule]]:
         target = cpu() if seed % 2 else evolve(cpu(), lanes=1)
         plan = planned(graph, "SchedulePlan", keep_together=names, target=target)
         for node, schedule in plan.attrs["schedule"].items():
-            if schedule.multi_nest is not None and len(schedule.multi_nest.parts) > 2:
+            if schedule.multi_nest is not None and len(schedule.multi_nest.nests) > 2:
                 yield plan.attrs["subgraph"][node], schedule
 
 

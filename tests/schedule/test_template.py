@@ -1,4 +1,4 @@
-"""The language of templates: read, written, and held against the loops of a group."""
+"""Templates: parsing, printing, and checks against the loops of a group."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from passkit.ast.stage import Level
 from passkit.errors import ParseError, ScheduleError
 from passkit.schedule.template import (
     LoopLevel,
-    NestPlan,
     Template,
+    ValueTemplate,
     check,
-    kind_of,
     parse_template,
+    split_kind_of,
 )
-from passkit.schedule.template_loops import Nest
+from passkit.schedule.template_loops import ValueLoops
 from passkit.values.size import Size
 
 n = Size.symbol("n")
 SOFTMAX = (
-    Nest("reduce_max_1", (512, 2, 3, 64), (3,), shared=True),
-    Nest("exp_1", (512, 2, 3, 64), shared=True, root=True),
+    ValueLoops("reduce_max_1", (512, 2, 3, 64), (3,), shared=True),
+    ValueLoops("exp_1", (512, 2, 3, 64), shared=True, is_output=True),
 )
 
 
@@ -39,31 +39,31 @@ SOFTMAX = (
     ],
 )
 def test_texts_stay_as_they_are(text: str) -> None:
-    """What was read is written the same."""
+    """The text of a parsed template is the text that was parsed."""
     assert str(parse_template(text)) == text
 
 
-def test_what_is_read() -> None:
+def test_the_parts_of_a_template() -> None:
     """A template has names, levels with and without numbers, and its launch beside it."""
-    found = parse_template(" sum_1 [ GRID_0128 -WARP_2,\n\tCTA]S;\nmul_1[CTA] ; ", 128, 512)
+    template = parse_template(" sum_1 [ GRID_0128 -WARP_2,\n\tCTA]S;\nmul_1[CTA] ; ", 128, 512)
 
-    assert found == Template(
+    assert template == Template(
         (
-            NestPlan(
+            ValueTemplate(
                 "sum_1",
                 ((LoopLevel(Level.GRID, 128), LoopLevel(Level.WARP, 2)), (LoopLevel(Level.CTA),)),
                 shared=True,
             ),
-            NestPlan("mul_1", ((LoopLevel(Level.CTA),),)),
+            ValueTemplate("mul_1", ((LoopLevel(Level.CTA),),)),
         ),
         cta_num=128,
         cta_size=512,
     )
-    assert str(found) == "sum_1[GRID_128-WARP_2,CTA]S; mul_1[CTA];"
+    assert str(template) == "sum_1[GRID_128-WARP_2,CTA]S; mul_1[CTA];"
 
 
 def test_random_templates_round_trip() -> None:
-    """Any template is what reading its text gives, with blanks between the pieces and without."""
+    """Parsing the text of a random template returns it, with and without spaces between tokens."""
     rng = random.Random(0)
     for _ in range(300):
         stages = []
@@ -78,7 +78,7 @@ def test_random_templates_round_trip() -> None:
                         for _ in range(parts)
                     )
                 )
-            stages.append(NestPlan(f"v_{k}", tuple(attrs), rng.random() < 0.5))
+            stages.append(ValueTemplate(f"v_{k}", tuple(attrs), rng.random() < 0.5))
         template = Template(tuple(stages), rng.randint(1, 99), 32 * rng.randint(1, 32))
         text = str(template)
         spaced = "".join(c + rng.choice(["", " ", "\n"]) if c in "[],-;" else c for c in text)
@@ -137,8 +137,8 @@ def test_random_templates_round_trip() -> None:
         ("é[CTA];", "column 1: expected the name of a value, such as reduce_sum_1, got 'é'"),
     ],
 )
-def test_where_a_text_is_wrong(text: str, message: str) -> None:
-    """An error names the column, what belongs there, and what stands there."""
+def test_parse_errors(text: str, message: str) -> None:
+    """An error names the column, the expected token and the given one."""
     with pytest.raises(ParseError, match=f"^template, {message}"):
         parse_template(text)
 
@@ -153,8 +153,8 @@ def test_where_a_text_is_wrong(text: str, message: str) -> None:
         "reduce_max_1[GRID_7,CTA,CTA,THREAD]S; exp_1[GRID_7-CTA_5-THREAD_3,CTA,CTA,CTA]S;",
     ],
 )
-def test_what_fits(text: str) -> None:
-    """Leading or trailing loops are dealt out to blocks; numbers need not divide."""
+def test_legal_templates(text: str) -> None:
+    """The first or the last loops are distributed over blocks; numbers need not divide extents."""
     check(parse_template(text), SOFTMAX)
 
 
@@ -184,7 +184,7 @@ MAX, EXP = "reduce_max_1[GRID,WARP,WARP,CTA]S;", "exp_1[GRID,CTA,CTA,CTA]S;"
         (
             f"reduce_max_1[GRID,WARP,WARP,CTA]; {EXP}",
             (
-                r"reduce_max_1 goes nowhere in reduce_max_1\[.*CTA\];"
+                r"reduce_max_1 is no output in reduce_max_1\[.*CTA\];"
                 "; mark it with S"
             ),
         ),
@@ -195,7 +195,7 @@ MAX, EXP = "reduce_max_1[GRID,WARP,WARP,CTA]S;", "exp_1[GRID,CTA,CTA,CTA]S;"
         (f"{MAX} exp_1[GRID_2-GRID_4,CTA,CTA,CTA]S;", "each once; got GRID_2-GRID_4"),
         (
             "reduce_max_1[GRID,GRID,GRID,GRID_2]S; " + EXP,
-            ("reduce_max_1: loop 3 is folded and cannot be GRID_2; a block has all"),
+            ("reduce_max_1: loop 3 is reduced and cannot be GRID_2; a block has all"),
         ),
         (
             f"{MAX} exp_1[GRID,CTA,GRID,CTA]S;",
@@ -207,26 +207,28 @@ MAX, EXP = "reduce_max_1[GRID,WARP,WARP,CTA]S;", "exp_1[GRID,CTA,CTA,CTA]S;"
         (f"{MAX} exp_1[CTA,GRID,GRID,CTA]S;", "a GRID stands left of loop 3, which has none"),
         (
             f"{MAX} exp_1[GRID_256,GRID,CTA,CTA]S;",
-            ("exp_1: loop 0 of 512 is GRID_256, and loop 1 is dealt out, too; write GRID"),
+            ("exp_1: loop 0 of 512 is GRID_256, and loop 1 is distributed, too; write GRID"),
         ),
         (
             f"{MAX} exp_1[CTA,CTA,GRID,GRID_32]S;",
-            "exp_1: loop 3 of 64 is GRID_32, and loop 2 is dealt",
+            "exp_1: loop 3 of 64 is GRID_32, and loop 2 is distributed",
         ),
     ],
 )
-def test_what_does_not_fit(text: str, message: str) -> None:
-    """An error names the value, the loop, what is wrong, and the way out."""
+def test_illegal_templates(text: str, message: str) -> None:
+    """An error names the value, the loop, the fault and the way out."""
     with pytest.raises(ScheduleError, match=message):
         check(parse_template(text), SOFTMAX, others=("subtract_1",))
 
 
-def test_what_nobody_reads_is_not_kept() -> None:
-    """S is for values with readers; scanned loops are no more for blocks than folded ones."""
+def test_only_values_with_readers_are_marked() -> None:
+    """S needs a reader; scanned loops cannot be distributed over blocks either."""
     alone = (evolve(SOFTMAX[1], shared=False),)
-    with pytest.raises(ScheduleError, match=r"exp_1 is kept by exp_1\[GRID,CTA,CTA,CTA\]S; though"):
+    with pytest.raises(
+        ScheduleError, match=r"exp_1 is marked S in exp_1\[GRID,CTA,CTA,CTA\]S; though"
+    ):
         check(parse_template(EXP), alone)
-    running = (Nest("cumsum_1", (8, 9), scanned=(1,), root=True),)
+    running = (ValueLoops("cumsum_1", (8, 9), scanned=(1,), is_output=True),)
     check(parse_template("cumsum_1[GRID,CTA];"), running)
     with pytest.raises(ScheduleError, match="cumsum_1: loop 1 is scanned and cannot be GRID;"):
         check(parse_template("cumsum_1[GRID,GRID];"), running)
@@ -234,7 +236,7 @@ def test_what_nobody_reads_is_not_kept() -> None:
 
 @pytest.mark.parametrize("size", [0, 48, 2048, -32])
 def test_launches(size: int) -> None:
-    """Blocks are whole warps, and there is one at least."""
+    """Blocks consist of whole warps, and there is at least one."""
     good = parse_template(f"{MAX} {EXP}")
     with pytest.raises(ScheduleError, match=f"got cta_size {size}"):
         check(evolve(good, cta_size=size), SOFTMAX)
@@ -243,41 +245,45 @@ def test_launches(size: int) -> None:
 
 
 def test_rows_and_columns() -> None:
-    """The first loops are rows, the last columns; without a GRID there is one row of blocks.
+    """Blocks have rows if the first loops are distributed or none, columns if the last ones are.
 
-    Loops that blocks cannot share do not count: folded ones, and those of one step.
+    Reduced loops and loops of one iteration do not count.
     """
 
-    def kind(attrs: str, nest: Nest) -> SplitKind:
-        (stage,) = parse_template(f"a[{attrs}];").stages
-        check(Template((stage,)), [nest])
-        return kind_of(stage, nest)
+    def kind(attrs: str, value: ValueLoops) -> SplitKind:
+        (stage,) = parse_template(f"a[{attrs}];").values
+        check(Template((stage,)), [value])
+        return split_kind_of(stage, value)
 
-    plane, fold = Nest("a", (8, 9), root=True), Nest("a", (8, 7, 9), (1,), root=True)
-    line = Nest("a", (1, 8, 9), root=True)
+    plane = ValueLoops("a", (8, 9), is_output=True)
+    reduction = ValueLoops("a", (8, 7, 9), (1,), is_output=True)
+    line = ValueLoops("a", (1, 8, 9), is_output=True)
 
     for attrs in ("GRID,CTA", "THREAD,CTA", "GRID,GRID_4", "GRID,GRID_/4"):
         assert kind(attrs, plane) is SplitKind.ROW
     for attrs in ("THREAD,GRID_4", "GRID_4,GRID", "GRID_/4,GRID"):
         assert kind(attrs, plane) is SplitKind.COLUMN
-    assert kind("GRID,THREAD,GRID_2-CTA_5", fold) is SplitKind.ROW
-    assert kind("CTA,THREAD,GRID_2-CTA_5", fold) is SplitKind.COLUMN
+    assert kind("GRID,THREAD,GRID_2-CTA_5", reduction) is SplitKind.ROW
+    assert kind("CTA,THREAD,GRID_2-CTA_5", reduction) is SplitKind.COLUMN
     assert kind("THREAD,GRID_2-WARP_4,CTA", line) is SplitKind.ROW
 
 
 def test_blocks_of_two_loops() -> None:
-    """What nobody else reads may be dealt out along any loops, as transposes are."""
-    turned = Nest("a", (64, 96), root=True)
+    """Any loops of a value without readers can be distributed, as in transposes."""
+    turned = ValueLoops("a", (64, 96), is_output=True)
 
     check(parse_template("a[GRID_4-THREAD_16,GRID_2-CTA_48];"), [turned])
-    check(parse_template("a[GRID,THREAD,GRID_2-CTA_48];"), [Nest("a", (8, 9, 96), root=True)])
-    with pytest.raises(ScheduleError, match="loop 0 of 64 is GRID_4, and loop 1 is dealt out"):
+    check(
+        parse_template("a[GRID,THREAD,GRID_2-CTA_48];"),
+        [ValueLoops("a", (8, 9, 96), is_output=True)],
+    )
+    with pytest.raises(ScheduleError, match="loop 0 of 64 is GRID_4, and loop 1 is distributed"):
         check(parse_template("a[GRID_4,GRID_2]S;"), [evolve(turned, shared=True)])
 
 
 def test_rows_of_so_many_points() -> None:
-    """Where only a call knows how long rows are, blocks have as many as make so many points."""
-    part = parse_template("a[GRID_~8192,CTA];").stages[0].attrs[0][0]
+    """GRID_~N gives a block as many rows of unknown length as have about N points."""
+    part = parse_template("a[GRID_~8192,CTA];").values[0].attrs[0][0]
 
     assert part.steps(9999, 512) == 16 and part.steps(9999, 10**6) == 1
     assert part.steps(n, n) == 8192 // (n + 1) + 1

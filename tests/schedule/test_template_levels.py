@@ -1,4 +1,4 @@
-"""Loops dealt out: templates and splits say the same, in one way of saying it."""
+"""The distribution of loops in templates and in splits."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import pytest
 from passkit.analysis.regions import Region, region_of
 from passkit.analysis.tilemap import Split, SplitKind
 from passkit.ast.stage import Level
-from passkit.schedule.template import NestPlan, Template, check, parse_template
-from passkit.schedule.template_levels import dealt, pieces_of, settled, split_of
-from passkit.schedule.template_loops import Nest
-from passkit.schedule.template_multi import chunks_of
+from passkit.schedule.template import Template, ValueTemplate, check, parse_template
+from passkit.schedule.template_levels import (
+    chunks_of,
+    distribute,
+    normalize_attr,
+    pieces_of,
+    split_of,
+)
+from passkit.schedule.template_loops import ValueLoops
 from passkit.values.size import Size
 
 n, m = Size.symbol("n"), Size.symbol("m")
@@ -32,18 +37,18 @@ def owners_by_split(split: Split, shape: tuple[int, ...]) -> Owners:
 
 
 def same_blocks(a: Owners, b: Owners) -> bool:
-    """Whether two ways to own elements put the same ones together."""
+    """Return whether two distributions put the same elements together."""
     return len({*a.values()}) == len({*b.values()}) == len({(a[i], b[i]) for i in a})
 
 
-def small_nests(extents: tuple[int, ...]) -> Iterator[Nest]:
-    """All folds of loops of these extents, with and without keepdims, and no fold at all."""
+def small_nests(extents: tuple[int, ...]) -> Iterator[ValueLoops]:
+    """Yield all reductions of loops of these extents, and loops without a reduction."""
     for rank in (1, 2, 3):
         for shape in product(extents, repeat=rank):
             for bits in product((False, True), repeat=rank):
-                folded = tuple(d for d in range(rank) if bits[d])
-                for keep in (False, True) if folded else (False,):
-                    yield Nest("v_1", shape, folded, keepdims=keep, root=True)
+                reduced = tuple(d for d in range(rank) if bits[d])
+                for keep in (False, True) if reduced else (False,):
+                    yield ValueLoops("v_1", shape, reduced, keepdims=keep, is_output=True)
 
 
 def all_splits(shape: tuple[int, ...]) -> Iterator[Split]:
@@ -53,29 +58,30 @@ def all_splits(shape: tuple[int, ...]) -> Iterator[Split]:
             yield from (Split(d, chunk, kind) for chunk in range(1, extent + 1))
 
 
-def stage_of(nest: Nest, region: Region) -> NestPlan:
-    """A template's words for a tile that owns a region of a result."""
-    chunks = chunks_of(nest, region)
-    attrs = (dealt(k, chunks.get(d, k), Level.CTA) for d, k in enumerate(nest.dims))
-    return NestPlan("v_1", tuple(attrs))
+def stage_of(value: ValueLoops, region: Region) -> ValueTemplate:
+    """Return the template of a value of which a tile has a region."""
+    chunks = chunks_of(value, region)
+    attrs = (distribute(k, chunks.get(d, k), Level.CTA) for d, k in enumerate(value.extents))
+    return ValueTemplate("v_1", tuple(attrs))
 
 
-def test_templates_own_what_splits_own() -> None:
-    """Each split can be said in a template, which means the same elements, and so it does back.
+def test_templates_and_splits_distribute_the_same_elements() -> None:
+    """Each split has a template with the same blocks, from which the split can be derived.
 
-    Every fold of up to three loops of 1, 2 and 5 steps, every split of its result.
+    The test covers every reduction of up to three loops of 1, 2 and 5 iterations.
     """
-    said = 0
+    count = 0
     for nest in small_nests((1, 2, 5)):
-        shape = tuple(int(k) for k in nest.result)
+        shape = tuple(int(k) for k in nest.result_shape)
         for split in all_splits(shape):
             stage = stage_of(nest, region_of(shape, split.canonical(shape)))
             check(Template((stage,)), [nest])
-            wanted = owners_by_split(split, shape)
-            assert same_blocks(wanted, owners_by_split(split_of(stage, nest), shape)), (nest, split)
-            said += 1
+            expected = owners_by_split(split, shape)
+            owners = owners_by_split(split_of(stage, nest), shape)
+            assert same_blocks(expected, owners), (nest, split)
+            count += 1
 
-    assert said > 1000
+    assert count > 1000
 
 
 @pytest.mark.parametrize(
@@ -99,12 +105,12 @@ def test_templates_own_what_splits_own() -> None:
     ],
 )
 def test_pieces(extent: int | Size, chunk: int | Size, pieces: int | None) -> None:
-    """Numbers of pieces give chunks back, of unknown extents where that is certain."""
+    """The number of chunks determines their length, for unknown extents if that is certain."""
     assert pieces_of(extent, chunk) == pieces
 
 
 @pytest.mark.parametrize(
-    "extent, chunk, said",
+    "extent, chunk, text",
     [
         (1, 1, "THREAD"),
         (10, 1, "GRID"),
@@ -119,18 +125,18 @@ def test_pieces(extent: int | Size, chunk: int | Size, pieces: int | None) -> No
         (0, 4, "CTA"),
     ],
 )
-def test_one_way_to_say_it(extent: int | Size, chunk: int | Size, said: str) -> None:
-    """What is said reads back as what it was, and stays as it is."""
-    found = dealt(extent, chunk, Level.CTA, m)
-    (attr,) = parse_template(f"v[{said}];").stages[0].attrs
+def test_canonical_form(extent: int | Size, chunk: int | Size, text: str) -> None:
+    """The canonical form is parsed back, and normalizing does not change it."""
+    canonical = distribute(extent, chunk, Level.CTA, m)
+    (attr,) = parse_template(f"v[{text}];").values[0].attrs
 
-    assert found == attr
+    assert canonical == attr
     steps = attr[0].steps(extent, m) if attr[0].level is Level.GRID else extent
-    assert settled(attr, extent, m) == dealt(extent, steps, attr[-1].level, m)
+    assert normalize_attr(attr, extent, m) == distribute(extent, steps, attr[-1].level, m)
 
 
 @pytest.mark.parametrize(
-    "attr, extent, said",
+    "attr, extent, text",
     [
         ("GRID_/4-CTA_4", 10, "GRID_3-CTA_4"),
         ("GRID_3-CTA_9", 10, "GRID_3-CTA_4"),
@@ -146,18 +152,18 @@ def test_one_way_to_say_it(extent: int | Size, chunk: int | Size, said: str) -> 
         ("CTA_4", 10, "CTA_4"),
     ],
 )
-def test_other_ways_to_say_it(attr: str, extent: int, said: str) -> None:
-    """Spellings of one thing become one; what no kernel does stays as it was written."""
+def test_normalization(attr: str, extent: int, text: str) -> None:
+    """Equal distributions have one form; one that no kernel has stays as it is."""
 
-    def read(text: str) -> object:
-        return parse_template(f"v[{text}];").stages[0].attrs[0]
+    def read(attr_text: str) -> object:
+        return parse_template(f"v[{attr_text}];").values[0].attrs[0]
 
-    assert settled(read(attr), extent, 5) == read(said)  # type: ignore[arg-type]
+    assert normalize_attr(read(attr), extent, 5) == read(text)  # type: ignore[arg-type]
 
 
 def test_unknown_extents() -> None:
-    """A piece of n rows is a row, or what 128 blocks share."""
-    rows = Nest("reduce_sum_1", (n, 1024), (1,), root=True)
-    stage = parse_template("reduce_sum_1[GRID_128-WARP_8,CTA];").stages[0]
+    """A chunk of an unknown number of rows is a quotient."""
+    rows = ValueLoops("reduce_sum_1", (n, 1024), (1,), is_output=True)
+    stage = parse_template("reduce_sum_1[GRID_128-WARP_8,CTA];").values[0]
 
     assert split_of(stage, rows) == Split(0, (n + 127) // 128)

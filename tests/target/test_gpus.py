@@ -10,7 +10,7 @@ from passkit.analysis.group import Group, Kind
 from passkit.analysis.register_pressure import BASE, registers_of
 from passkit.fusion.score import modelled
 from passkit.planner.plan import plan_group
-from passkit.schedule.cost import model_seconds
+from passkit.schedule.cost import schedule_cost
 from passkit.schedule.schedule import Schedule
 from passkit.target import KIB, MIB, Target, target_of
 from passkit.target.gpus import SHIPPED, gpu_of
@@ -90,7 +90,7 @@ def test_the_model_of_a_group() -> None:
 
     def seconds(target: Target) -> float:
         again = evolve(schedule, seconds=target.moving(256 * MIB))
-        return model_seconds(group, again, target)
+        return schedule_cost(group, again, target)
 
     h100, v100 = (SHIPPED[n].numbers(target_of("cuda")) for n in ("H100", "V100"))
     assert 8e-5 < seconds(h100) < 2e-4 < seconds(v100) < 6e-4

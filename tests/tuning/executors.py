@@ -8,11 +8,11 @@ from typing import Any
 
 import passkit as pk
 from passkit.analysis.group import FUSED
-from passkit.library.evaluator import APART
+from passkit.library.evaluator import UNFUSED
 from passkit.tuning.measure import MeasureAnswer, Request
 from passkit.tuning.workers import DeadError, HungError, Workers
 
-__all__ = ["APART", "SAMPLES", "DeadError", "HungError", "Inline", "ScriptedExecutor", "Workers"]
+__all__ = ["SAMPLES", "UNFUSED", "DeadError", "HungError", "Inline", "ScriptedExecutor", "Workers"]
 
 SAMPLES = 40
 """Measurements of each template."""
@@ -27,7 +27,7 @@ def group_key(request: Request) -> str:
 class ScriptedExecutor(Executor):
     """An executor with made-up answers: groups in ``quick`` take half as long as their units.
 
-    Other groups take twice as long, or the same if ``equal``. If ``bad`` is `APART`, measurements
+    Other groups take twice as long, or the same if ``equal``. If ``bad`` is `UNFUSED`, measurements
     of units fail; if it is another text, those of groups do.
     """
 
@@ -41,14 +41,14 @@ class ScriptedExecutor(Executor):
         request, self.count = Request.read(args[0]), self.count + 1
         usual, *rest = request.templates
         seconds = dict.fromkeys(request.templates, 2e-6)
-        if APART in rest:
+        if UNFUSED in rest:
             key = group_key(request)
             self.pairs.append(key)
-            seconds[APART] = 2e-6 if self.equal else 4e-6 if key in self.quick else 1e-6
+            seconds[UNFUSED] = 2e-6 if self.equal else 4e-6 if key in self.quick else 1e-6
         samples = {t: (s,) * SAMPLES for t, s in seconds.items()}
         beside = dict.fromkeys(samples, samples[usual])
         future: Future[Any] = Future()
-        if self.bad and any((t == APART) == (self.bad == APART) for t in request.templates):
+        if self.bad and any((t == UNFUSED) == (self.bad == UNFUSED) for t in request.templates):
             future.set_exception(DeadError("signal 11"))
             return future
         future.set_result(MeasureAnswer(samples, {}, beside).text())

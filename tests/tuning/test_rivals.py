@@ -79,7 +79,7 @@ def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: 
     (units,) = [
         r for r in measurements.merged_records() if r.template == APART and r.group == usual
     ]
-    assert len(units.samples) == 2 * SAMPLES and units.fused_share == 2.0
+    assert len(units.samples) == 2 * SAMPLES and units.fused_ratio == 2.0
 
 
 def test_a_pattern_that_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_share_needs_a_consistent_difference(fresh_cache: Path) -> None:
         measurements.forget()
         measurements.record(graph_key, APART, *units, model=3.0, beside=fused)
         (units_apart,) = measurements.merged_records()
-        return units_apart.fused_share  # type: ignore[no-any-return]
+        return units_apart.fused_ratio  # type: ignore[no-any-return]
 
     assert share((2.0,) * 4, (1.0,) * 4) == 0.5 and share((1.0,) * 4, (2.0, 2.0, 3.0, 3.0)) == 2.0
     assert share((2.0,) * 4, (1.0, 1.0, 1.5, 1.5)) == 0.75
@@ -139,6 +139,8 @@ def test_units_that_are_slower_than_estimated_slow_the_model(fresh_cache: Path) 
     """Measured units scale the estimates of the model, of which nothing else is measured."""
     measurements.record("0" * 64, APART, 2.0, model=3.0, beside=(1.0,))
     evaluator = measurements.evaluator()
-    assert evaluator.compares and evaluator.slowness == 1.5 and evaluator.scale == 1.0
+    assert evaluator.has_comparisons and evaluator.model_ratio == 1.5 and evaluator.scale == 1.0
     measurements.forget()
-    assert not measurements.evaluator().compares and measurements.evaluator().slowness == 1.0
+    assert (
+        not measurements.evaluator().has_comparisons and measurements.evaluator().model_ratio == 1.0
+    )

@@ -67,7 +67,7 @@ def test_attention_has_three_parts_with_regions() -> None:
     """Parts have kinds, operators and stages; outputs have types, locations, regions and bytes."""
     structure = stitched(attention(211), target=SMALL)
     scores, softmax, result = structure.parts()
-    chunk = structure.schedule.multi_nest.parts[0].results[0]  # type: ignore[union-attr]
+    chunk = structure.schedule.multi_nest.nests[0].results[0]  # type: ignore[union-attr]
     region = structure.schedule.multi_nest.region(chunk)  # type: ignore[union-attr]
     window = region.chunk
 
@@ -185,7 +185,7 @@ def test_packed_parts_have_tiles_of_their_own() -> None:
     """The tiles of packed parts add up to the kernel's, and small parts share one tile."""
     structure = updates([3000000, 70, 900000, 50, 60])
     parts = structure.parts()
-    counts = {numbers: parts[numbers[0]].tiles for numbers in structure.schedule.share}
+    counts = {numbers: parts[numbers[0]].tiles for numbers in structure.schedule.shared_tiles}
 
     assert structure.composition == "packed, 5 parts" and not structure.scratch
     assert [p.outputs[0].type for p in parts] == [

@@ -6,7 +6,7 @@ import pytest
 
 import passkit as pk
 from passkit.analysis.slots import Work
-from passkit.schedule.flow import spans, work_of
+from passkit.schedule.work_span import spans, work_of
 
 
 def typed(text: str) -> pk.Graph:

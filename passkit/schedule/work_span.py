@@ -1,4 +1,8 @@
-"""Flows: what the values of a group cost, and how far they are from what leaves it."""
+"""Work and span: the cost class of each value of a group, and its distance from the outputs.
+
+The order in which values are recomputed for want of scratch memory depends on both. Source:
+FusionStitching.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from passkit.values import dtype as dt
 
 
 def work_of(node: Node) -> Work:
-    """What computing an element of a node costs; a scan is a fold, which cannot begin anywhere."""
+    """Return the cost class of an element of a node; scans are reductions."""
     if isinstance(contraction_of(node), Contract):
         return Work.DOT
     if reduced_axes_of(node) is not None:
@@ -32,14 +36,15 @@ def work_of(node: Node) -> Work:
 
 
 def spans(graph: Graph) -> Mapping[Node, int]:
-    """For each node the most steps from it to a value that nobody reads."""
-    found = dict.fromkeys(graph.nodes, 0)
+    """Return for each node the length of the longest path from it to a node without readers."""
+    lengths = dict.fromkeys(graph.nodes, 0)
     for node in reversed(graph.nodes):
         for e in node.inputs:
-            found[e.node] = max(found[e.node], found[node] + 1)
-    return found
+            lengths[e.node] = max(lengths[e.node], lengths[node] + 1)
+    return lengths
 
 
 @cache
 def _index(rank: int) -> tuple[Var, ...]:
+    """Return ``rank`` index variables."""
     return tuple(Var(f"i{k}", dt.int64) for k in range(rank))
