@@ -13,7 +13,7 @@ from passkit.errors import SettingError
 from tests import measurements
 from tests.fusion.test_select import attention, fused, kernels
 from tests.planned import agrees, feeds_of
-from tests.tuning.executors import APART, SAMPLES, Inline, ScriptedExecutor
+from tests.tuning.executors import SAMPLES, UNFUSED, Inline, ScriptedExecutor
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: 
     assert executor.pairs.count(usual) == 2
     assert all(executor.pairs.count(k) == 1 for k in set(executor.pairs) - {usual})
     (units,) = [
-        r for r in measurements.merged_records() if r.template == APART and r.group == usual
+        r for r in measurements.merged_records() if r.template == UNFUSED and r.group == usual
     ]
     assert len(units.samples) == 2 * SAMPLES and units.fused_ratio == 2.0
 
@@ -85,13 +85,13 @@ def test_a_contradiction_of_the_plan_is_confirmed(graph: pk.Graph, fresh_cache: 
 def test_a_pattern_that_crashes_is_not_chosen(graph: pk.Graph, fresh_cache: Path) -> None:
     """A crash is not tried again; a plan whose kernels crash is not chosen."""
     (usual,) = operators(graph)
-    for bad, plan in ((APART, [usual]), ("kernels", [])):
+    for bad, plan in ((UNFUSED, [usual]), ("kernels", [])):
         measurements.forget()
         pk.tune(graph, executor=ScriptedExecutor(usual, bad=bad), budget=1)
 
         assert [k for k in operators(graph) if k == usual] == plan
-        faults = {r.template == APART for r in measurements.merged_records() if r.fault}
-        assert faults == {bad == APART}
+        faults = {r.template == UNFUSED for r in measurements.merged_records() if r.fault}
+        assert faults == {bad == UNFUSED}
         idle = ScriptedExecutor(usual)
         assert pk.tune(graph, executor=idle, budget=1).measured == idle.count == 0
 
@@ -103,14 +103,14 @@ def test_rivals_are_measured_with_real_kernels(fresh_cache: Path) -> None:
 
     def clock(run: Any, times: int, template: str) -> float:
         run()
-        return 9e-6 if template == APART else 1e-6
+        return 9e-6 if template == UNFUSED else 1e-6
 
     result = pk.tune(graph, executor=executor, clock=clock, budget=1, rivals=1)
     plan = fused(graph)
     (pair, *_) = [r for r in executor.requests if r.apart]
     units = pk.from_json(pair.apart)
 
-    assert pair.templates[1:] == (APART,) and units.inputs[0].name == "x0"
+    assert pair.templates[1:] == (UNFUSED,) and units.inputs[0].name == "x0"
     assert isinstance(units, pk.Graph) and sum(n.op is not None for n in units.nodes) > 1
     assert plan.attrs["selection"].chosen == 1 and "apart" not in result.groups[0].template
     assert not any(g.faults for g in result.groups)
@@ -124,7 +124,7 @@ def test_a_share_needs_a_consistent_difference(fresh_cache: Path) -> None:
 
     def share(units: tuple[float, ...], fused: tuple[float, ...]) -> float | None:
         measurements.forget()
-        measurements.record(graph_key, APART, *units, model=3.0, beside=fused)
+        measurements.record(graph_key, UNFUSED, *units, model=3.0, beside=fused)
         (units_apart,) = measurements.merged_records()
         return units_apart.fused_ratio  # type: ignore[no-any-return]
 
@@ -137,7 +137,7 @@ def test_a_share_needs_a_consistent_difference(fresh_cache: Path) -> None:
 
 def test_units_that_are_slower_than_estimated_slow_the_model(fresh_cache: Path) -> None:
     """Measured units scale the estimates of the model, of which nothing else is measured."""
-    measurements.record("0" * 64, APART, 2.0, model=3.0, beside=(1.0,))
+    measurements.record("0" * 64, UNFUSED, 2.0, model=3.0, beside=(1.0,))
     evaluator = measurements.evaluator()
     assert evaluator.has_comparisons and evaluator.model_ratio == 1.5 and evaluator.scale == 1.0
     measurements.forget()
