@@ -36,8 +36,8 @@ from passkit.analysis.group import Group  # noqa: E402
 from passkit.frontends import tf_graphdef  # noqa: E402
 from passkit.fusion.cluster_groups import ClusterGroups  # noqa: E402
 from passkit.fusion.explore import Explorer  # noqa: E402
-from passkit.fusion.score import Scorer, Seconds, modelled  # noqa: E402
-from passkit.fusion.seed import greedy as start_of  # noqa: E402
+from passkit.fusion.score import Costs, Scorer, Seconds, modelled  # noqa: E402
+from passkit.fusion.seed import seed_plan  # noqa: E402
 from passkit.fusion.selection.exact import exact  # noqa: E402
 from passkit.fusion.selection.greedy import greedy  # noqa: E402
 from passkit.fusion.selection.problem import Selection, problem_of  # noqa: E402
@@ -156,8 +156,8 @@ def selections(
     """
     graph = pk.ApplyPasses(graph, BEFORE)
     with PassContext(target=target) as context:
-        board = ClusterGroups(graph, start_of(graph, context), context)
-        explorer = Explorer(board, Scorer(target, seconds, BUDGET))
+        board = ClusterGroups(graph, seed_plan(graph, context), context)
+        explorer = Explorer(board, Scorer(target, Costs(seconds), BUDGET))
         problem = problem_of(board.predecessors, explorer.run())
     by_solver = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
     units = sum(board.is_open(k) and not board.is_silent[k] for k in range(len(board)))

@@ -1,4 +1,4 @@
-"""Rivals: patterns that a selection chose, or nearly did, each with a plan of its clusters apart.
+"""Alternatives: patterns that a selection chose, or nearly did, beside plans of their clusters.
 
 Only patterns whose kernel has several iteration domains: the cost model is accurate enough for
 others. A tuner measures both, and the next selection uses the measurements.
@@ -15,13 +15,12 @@ from attrs import frozen
 from passkit.analysis.group import Group
 from passkit.analysis.single import as_plan
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.contract import contract
+from passkit.fusion.contract import contract, extract
 from passkit.fusion.explore import Candidate
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.keep_together import with_kept_together
-from passkit.fusion.measured_score import comparing, priced
-from passkit.fusion.seed import greedy
+from passkit.fusion.measured_score import costs_of
+from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import Explored, explored
 from passkit.fusion.substitution import Members
 from passkit.fusion.views import without_views
@@ -34,7 +33,7 @@ from passkit.target import Target
 
 
 @frozen(eq=False)
-class Rival:
+class Alternative:
     """A group, and the plan of its clusters apart.
 
     Attributes:
@@ -52,7 +51,7 @@ class Rival:
     chosen: bool
 
 
-def rivals(graph: Graph, context: PassContext, most: int) -> list[Rival]:
+def alternatives(graph: Graph, context: PassContext, most: int) -> list[Alternative]:
     """Return patterns that take longest of those that are chosen, and the best that are not.
 
     Of each key there is at most one, as groups of one key are alike.
@@ -62,25 +61,23 @@ def rivals(graph: Graph, context: PassContext, most: int) -> list[Rival]:
         context: the target, the hints and the evaluator.
         most: how many there are at most of either kind.
     """
-    fusion_plan = with_kept_together(graph, greedy(graph, context), context)
-    evaluator, target = evaluator_of(context), context.target
-    seconds, compared = priced(evaluator, target), comparing(evaluator, target)
-    present = explored(graph, fusion_plan, context, seconds, compared)
+    fusion_plan, target = seed_plan(graph, context), context.target
+    present = explored(graph, fusion_plan, context, costs_of(evaluator_of(context), target))
     if present is None:
         return []
-    rival_of: dict[str, Rival] = {}
+    by_key: dict[str, Alternative] = {}
     chosen = _selected(present)
     for members in sorted(chosen, key=lambda m: (-present.seconds(m), sorted(m))):
-        if len(rival_of) < most:
-            _add(rival_of, present, members, target, chosen=True)
+        if len(by_key) < most:
+            _add(by_key, present, members, target, chosen=True)
     by_model = explored(graph, fusion_plan, context)
     if by_model is not None:
-        limit = most + len(rival_of)
+        limit = most + len(by_key)
         for members in _rejected(by_model, _selected(by_model)):
-            if len(rival_of) >= limit:
+            if len(by_key) >= limit:
                 break
-            _add(rival_of, by_model, members, target, chosen=False)
-    return list(rival_of.values())
+            _add(by_key, by_model, members, target, chosen=False)
+    return list(by_key.values())
 
 
 def _selected(exploration: Explored) -> set[Members]:
@@ -104,7 +101,7 @@ def _rejected(exploration: Explored, chosen: set[Members]) -> Iterator[Members]:
 
 
 def _add(
-    rival_of: dict[str, Rival],
+    by_key: dict[str, Alternative],
     exploration: Explored,
     members: Members,
     target: Target,
@@ -112,15 +109,15 @@ def _add(
 ) -> None:
     """Add a pattern if its kernel has several iteration domains, and none like it is there."""
     groups = exploration.groups
-    group = typical(groups.extract(members)[0])
-    if group is None or group.key in rival_of:
+    group = typical(extract(groups.quotient, members)[0])
+    if group is None or group.key in by_key:
         return
     plan = outline_group(group, target)
     if not isinstance(plan, Schedule) or plan.multi_nest is None:
         return
     names = tuple(groups.graph.names[n] for n in groups.quotient.nodes(members)[0])
     apart = _apart(groups, group, members, target)
-    rival_of[group.key] = Rival(group, apart, names, exploration.seconds(members), chosen)
+    by_key[group.key] = Alternative(group, apart, names, exploration.seconds(members), chosen)
 
 
 def _apart(groups: ClusterGroups, group: Group, members: Members, target: Target) -> Graph:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Set
 
-from passkit.analysis.extract import extract_group
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.tilemap import guessed
-from passkit.fusion.contract import quotient_of
+from passkit.fusion.contract import extract, quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
 from passkit.fusion.score import is_small
@@ -119,10 +118,10 @@ class ClusterGroups:
         """
         signature = self._signature(numbers) if len(numbers) > 1 else None
         if signature is None:
-            return self.extract(numbers)[0]
+            return extract(self.quotient, set(numbers))[0]
         group = self._groups.get(signature)
         if group is None:
-            group = self._groups[signature] = self.extract(numbers)[0]
+            group = self._groups[signature] = extract(self.quotient, set(numbers))[0]
         return group
 
     def _signature(self, numbers: Collection[int]) -> _Signature | None:
@@ -155,15 +154,9 @@ class ClusterGroups:
         """Return the key of a cluster's own group, and what that reads in the order of inputs."""
         key = self._keys.get(number)
         if key is None:
-            group, reads = self.extract([number])
+            group, reads = extract(self.quotient, {number})
             key = self._keys[number] = group.key, reads
         return key
-
-    def extract(self, numbers: Collection[int]) -> tuple[Group, list[Entry]]:
-        """Return the group that clusters would be, and what it reads in the order of its inputs."""
-        body = self.quotient.body(numbers)
-        results = self.quotient.results(set(numbers))
-        return extract_group(self.graph, body, self.quotient.live_ins(numbers), results)
 
     def readers(self, entry: Entry) -> Set[int]:
         """Return the clusters that read a value from outside."""

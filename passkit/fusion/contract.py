@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from passkit.analysis.extract import extract_group
 from passkit.analysis.group import Group, fused_node
@@ -19,17 +19,16 @@ def contract(graph: Graph, fusion_plan: FusionPlan) -> Graph:
     """
     quotient = quotient_of(graph, fusion_plan)
 
-    def extract(
+    def replacement(
         number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
     ) -> tuple[Node, Sequence[Entry]]:
         """Return the fused node of a group, and the values that it computes."""
-        cluster = quotient.clusters[number]
-        results = quotient.results({number})
-        group, reads = extract_group(graph, cluster.body, cluster.live_ins, results)
-        name = graph.names[cluster.nodes[-1]]
-        return fused_node(group, tuple(new[e] for e in reads), name, control), results
+        group, reads = extract(quotient, {number})
+        name = graph.names[quotient.clusters[number].nodes[-1]]
+        node = fused_node(group, tuple(new[e] for e in reads), name, control)
+        return node, quotient.results({number})
 
-    return quotient.contract(extract)
+    return quotient.contract(replacement)
 
 
 def quotient_of(graph: Graph, fusion_plan: FusionPlan) -> QuotientGraph:
@@ -38,6 +37,12 @@ def quotient_of(graph: Graph, fusion_plan: FusionPlan) -> QuotientGraph:
     Raises: GraphError when groups depend on each other in a cycle, naming two of them.
     """
     return QuotientGraph(graph, fusion_plan.groups, fusion_plan.duplicated)
+
+
+def extract(quotient: QuotientGraph, numbers: Set[int]) -> tuple[Group, list[Entry]]:
+    """Return the group that clusters would be, and what it reads in the order of its inputs."""
+    body, reads = quotient.body(numbers), quotient.live_ins(numbers)
+    return extract_group(quotient.graph, body, reads, quotient.results(numbers))
 
 
 def group_of(graph: Graph, body: Sequence[Node]) -> Group:

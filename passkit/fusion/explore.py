@@ -138,7 +138,7 @@ class Explorer:
             return None
         apart = sum(self.costs[k] for k in members)
         has_product = any(map(groups.is_product, members))
-        is_strict = has_product and self.scorer.compared is None
+        is_strict = has_product and self.scorer.costs.measured_gain is None
         least = max(limits.min_gain, limits.min_product_share * apart)
         if self.largest_gain(members) <= (least if is_strict else limits.sure_gain):
             return None

@@ -6,38 +6,18 @@ from the chunks. Where the last block of the chunks can join them, two launches 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
-from attrs import frozen
-
-from passkit.analysis.group import FUSED, Decision, Group, Kind, fused_node
+from passkit.analysis.group import FUSED, Decision, Kind
 from passkit.analysis.partial import JOIN, PARTIAL
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
-from passkit.fusion.union import group_in, name_of_kernel, union
+from passkit.fusion.union import group_in, name_of_kernel, union, with_unions
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, is_leaf
-from passkit.graph.quotient import QuotientGraph
+from passkit.graph.node import Node, is_leaf
 from passkit.passes.context import PassContext
 from passkit.planner.plan import plan_group
 from passkit.schedule.schedule import Schedule
-
-
-@frozen(eq=False)
-class _Join:
-    """Chunks of reductions and all fused nodes that read them, which become one kernel.
-
-    Attributes:
-        chunks: the fused node of the chunks.
-        readers: the fused nodes that join them.
-        group: the group of all of them.
-        inputs: what its inputs are in the fused graph.
-    """
-
-    chunks: Node
-    readers: tuple[Node, ...]
-    group: Group
-    inputs: tuple[Entry, ...]
 
 
 def with_joins(
@@ -48,18 +28,23 @@ def with_joins(
     Each of these kernels takes fuel of ``context``.
     """
     pairs = _pairs(graph)
-    joins = [j for chunks, readers in pairs if (j := _joined(graph, chunks, readers, context))]
+    joins = [
+        (chunks, *readers)
+        for chunks, readers in pairs
+        if _may_join(graph, chunks, readers, context)
+    ]
     if not joins:
         return graph, list(log)
     reason = Diagnostic("fused.joined")
     more = [
-        Decision(name_of_kernel(join.chunks), name_of_kernel(reader), reason)
-        for join in joins
-        for reader in join.readers
+        Decision(name_of_kernel(chunks), name_of_kernel(reader), reason)
+        for chunks, *readers in joins
+        for reader in readers
     ]
     joined = {(d.producer, d.consumer) for d in more}
     kept = [d for d in log if d.fused or (d.producer, d.consumer) not in joined]
-    return _contracted(graph, joins), [*kept, *more]
+    unions = {graph.names[nodes[-1]]: nodes for nodes in joins}
+    return with_unions(graph, unions, Kind.PHASED), [*kept, *more]
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
@@ -86,43 +71,21 @@ def _joins(node: Node, chunks: Node) -> bool:
     ) and not any(n.op is PARTIAL for n in group.graph.nodes)
 
 
-def _joined(
-    graph: Graph, chunks: Node, readers: tuple[Node, ...], context: PassContext
-) -> _Join | None:
-    """Return chunks and their readers as one kernel, if the last blocks can join the chunks.
+def _may_join(graph: Graph, chunks: Node, readers: tuple[Node, ...], context: PassContext) -> bool:
+    """Return whether chunks and their readers are one kernel: the last blocks join the chunks.
 
-    None also if options keep them apart, or there is no fuel.
+    They are not if options keep them apart, or there is no fuel.
     """
     names = {group_in(n).called(op) for n in (chunks, *readers) for op in group_in(n).ops}
     if Legality(graph, context).hints(names) is not None:
-        return None
+        return False
     others = [e.node for n in readers for e in n.inputs if e.node is not chunks]
     if len(readers) > 1 and not all(map(is_leaf, others)):
-        return None  # another reader may depend on the first one
+        return False  # another reader may depend on the first one
     if any(n.control for n in (chunks, *readers)):
-        return None
-    group, feeds = union((chunks, *readers), Kind.PHASED)
+        return False
+    group, _ = union((chunks, *readers), Kind.PHASED)
     plan = plan_group(group, context.target)
     if not isinstance(plan, Schedule) or not plan.is_joined:
-        return None
-    if not context.spend(f"join {graph.names[chunks]} in its last blocks"):
-        return None
-    return _Join(chunks, readers, group, tuple(feeds[n] for n in group.inputs))
-
-
-def _contracted(graph: Graph, joins: Sequence[_Join]) -> Graph:
-    """Return a graph with one fused node in the place of chunks and readers of each join."""
-    join_of = {join.chunks: join for join in joins}
-    quotient = QuotientGraph(graph, [(join.chunks, *join.readers) for join in joins])
-
-    def extract(
-        number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
-    ) -> tuple[Node, Sequence[Entry]]:
-        """Return the fused node of a join, and the values that it computes."""
-        nodes = quotient.clusters[number].nodes
-        join = join_of[nodes[0]]
-        feeds = tuple(new[e] for e in join.inputs)
-        node = fused_node(join.group, feeds, graph.names[join.readers[-1]], control)
-        return node, [e for n in nodes for e in n.entries]
-
-    return quotient.contract(extract)
+        return False
+    return context.spend(f"join {graph.names[chunks]} in its last blocks")

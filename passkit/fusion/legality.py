@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from enum import Enum, auto
 from itertools import chain
 
-from passkit.analysis.extract import extract_group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.contract import extract
 from passkit.fusion.domain_cluster import DomainCluster
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.phases import phased_group
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.graph.quotient import QuotientGraph, is_literal, live_ins
+from passkit.graph.quotient import QuotientGraph, is_literal
 from passkit.passes.context import PassContext
 from passkit.planner.plan import outline_group
-from passkit.values.size import numel
+from passkit.values.size import Extent, numel
 
 
 class Level(Enum):
@@ -79,9 +79,7 @@ class Legality:
         self, quotient: QuotientGraph, clusters: Set[int], in_phases: bool
     ) -> Diagnostic | None:
         """Return why the target has no schedule for clusters as one kernel; None if it has."""
-        body = quotient.body(clusters)
-        results = quotient.results(clusters)
-        group, _ = extract_group(self.graph, body, live_ins(self.graph, body), results)
+        group, _ = extract(quotient, clusters)
         schedule = outline_group(group, self.target)
         if not isinstance(schedule, Diagnostic):
             return None
@@ -116,32 +114,28 @@ class Legality:
 
     def join(self, home: DomainCluster, node: Node) -> Diagnostic | None:
         """Return why options or sizes keep a node from joining a cluster."""
-        name = self.names[node]
-        if self._alone and (
-            name in self._alone or any(self.names[n] in self._alone for n in home.members)
-        ):
-            return Diagnostic("hint.no_fuse")
-        for names in self._apart:
-            if name in names and any(self.names[n] in names for n in home.members):
-                return Diagnostic("hint.keep_apart")
-        if 0 in (numel(self.graph.shape(node.entries[0])), home.domain.size):
-            return Diagnostic("graph.empty")
-        if refused := self.operators(home.members, [node]):
+        if refused := self._merge(home, [node], numel(self.graph.shape(node.entries[0]))):
             return refused
         return self.inputs(home.reads | {e for e in node.inputs if e.node not in home.members})
 
     def merge(self, home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
-        """Return why options or sizes keep two clusters from being one."""
+        """Return why options or sizes keep two clusters from being one, whatever they read."""
+        return self._merge(home, other.members, other.domain.size)
+
+    def _merge(
+        self, home: DomainCluster, nodes: Collection[Node], size: Extent
+    ) -> Diagnostic | None:
+        """Return why options or numbers keep a cluster and nodes of so many points from merging."""
         if self._alone or self._apart:
             names = {self.names[n] for n in home.members}
-            others = {self.names[n] for n in other.members}
+            others = {self.names[n] for n in nodes}
             if not self._alone.isdisjoint(names | others):
                 return Diagnostic("hint.no_fuse")
             if any(apart & names and apart & others for apart in self._apart):
                 return Diagnostic("hint.keep_apart")
-        if 0 in (home.domain.size, other.domain.size):
+        if 0 in (size, home.domain.size):
             return Diagnostic("graph.empty")
-        return self.operators(home.members, other.members)
+        return self.operators(home.members, nodes)
 
     def may_duplicate(self, home: DomainCluster, nodes: Iterable[Node]) -> bool:
         """Return whether options allow that a cluster computes nodes of other groups as well."""

@@ -1,4 +1,4 @@
-"""Prices of groups for the selection: measured seconds if the library has them, else the model's.
+"""Costs of groups for the selection: measured seconds if the library has them, else the model's.
 
 Measured seconds are those of launches on all threads, the model's are of one thread. Here all are
 on the model's scale: the seconds of a measured kernel are the model's, multiplied by how much more
@@ -14,7 +14,7 @@ from typing import Any
 
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.score import Compared, Seconds, modelled
+from passkit.fusion.score import MODEL, Costs, MeasuredGain, Seconds, modelled
 from passkit.library.evaluator import Evaluator, Record
 from passkit.planner.typical_sizes import typical
 from passkit.schedule.cost import product_of, schedule_cost
@@ -22,10 +22,15 @@ from passkit.schedule.schedule import Source
 from passkit.target import Target
 
 
-def priced(evaluator: Any, target: Target) -> Seconds:
+def costs_of(evaluator: Any, target: Target) -> Costs:
     """Return the cost model of groups, corrected by the records of an evaluator if it has any."""
     if not isinstance(evaluator, Evaluator):
-        return modelled
+        return MODEL
+    return Costs(_seconds(evaluator, target), _measured_gain(evaluator, target))
+
+
+def _seconds(evaluator: Evaluator, target: Target) -> Seconds:
+    """Return the seconds of groups on the model's scale."""
     rows = [r for r in evaluator.records if r.can_scale_model]
     if not rows:
         return modelled
@@ -48,18 +53,17 @@ def priced(evaluator: Any, target: Target) -> Seconds:
     return seconds
 
 
-def comparing(evaluator: Any, target: Target) -> Compared | None:
-    """Return the measured gains of groups over their clusters, if an evaluator has any."""
-    if not isinstance(evaluator, Evaluator) or not evaluator.has_comparisons:
+def _measured_gain(evaluator: Evaluator, target: Target) -> MeasuredGain | None:
+    """Return the measured gains of groups over their clusters, if there are any."""
+    if not evaluator.has_comparisons:
         return None
-    records = evaluator
 
-    def compared(group: Group) -> float | None:
+    def measured_gain(group: Group) -> float | None:
         """Return the seconds that a group gains over its clusters, None if not measured."""
         usual = typical(group)
-        return None if usual is None else records.fused_gain(usual, target)
+        return None if usual is None else evaluator.fused_gain(usual, target)
 
-    return compared
+    return measured_gain
 
 
 def _ratio(rows: Iterable[Record]) -> float:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, define
 
-from passkit.analysis.group import FUSED, Decision, Kind, fused_node
+from passkit.analysis.group import FUSED, Decision, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
-from passkit.fusion.union import group_in, name_of_kernel, union
+from passkit.fusion.union import group_in, name_of_kernel, with_unions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
@@ -299,16 +299,5 @@ class _Packing:
 
     def packed_graph(self) -> Graph:
         """Return the graph with a fused node for each pack."""
-        quotient = QuotientGraph(self.graph, [p.nodes for p in self.packs])
-
-        def extract(
-            number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
-        ) -> tuple[Node, Sequence[Entry]]:
-            """Return the fused node of a pack, and the values that it computes."""
-            nodes = quotient.clusters[number].nodes
-            group, feeds = union(nodes, Kind.PACKED)
-            inputs = tuple(new[feeds[n]] for n in group.inputs)
-            node = fused_node(group, inputs, self.graph.names[nodes[0]], control)
-            return node, [e for n in nodes for e in n.entries]
-
-        return quotient.contract(extract)
+        unions = {self.graph.names[p.nodes[0]]: p.nodes for p in self.packs}
+        return with_unions(self.graph, unions, Kind.PACKED)

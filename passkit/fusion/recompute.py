@@ -22,8 +22,8 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory, penalty
-from passkit.fusion.report import Chosen
-from passkit.fusion.score import Scorer, Seconds
+from passkit.fusion.report import SelectionReport
+from passkit.fusion.score import Costs, Scorer
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.passes.context import PassContext
@@ -66,33 +66,33 @@ def recomputed(
     graph: Graph,
     fusion_plan: FusionPlan,
     context: PassContext,
-    seconds: Seconds,
-    chosen: Chosen | None,
-) -> tuple[FusionPlan, Chosen | None]:
+    costs: Costs,
+    report: SelectionReport | None,
+) -> tuple[FusionPlan, SelectionReport | None]:
     """Copy the producers of large values of small operands into the kernels that read them.
 
     Args:
         graph: The graph.
         fusion_plan: The groups as fusion left them.
         context: The target and its numbers, hints and fuel.
-        seconds: The cost model for groups.
-        chosen: The numbers of the selection before, if there was one.
+        costs: The source of the seconds of groups.
+        report: The numbers of the selection before, if there was one.
 
     Returns: The plan, and the numbers with the seconds and the peak as they are then. Both are
         unchanged if nothing pays, and on targets without a cost model.
     """
     if not context.target.costed or not any(_enlarges(graph, n, context) for n in graph.nodes):
-        return fusion_plan, chosen
-    scorer = Scorer(context.target, seconds, 0)
+        return fusion_plan, report
+    scorer = Scorer(context.target, costs, 0)
     refused: set[Entry] = set()
     while True:
         change = _Round(graph, fusion_plan, context, scorer).best(refused)
         if change is None or not context.spend(f"recompute {graph.names[change.entry.node]}"):
-            return fusion_plan, chosen
+            return fusion_plan, report
         fusion_plan = change.fusion_plan
-        if chosen is not None:
-            after, peaks = chosen.after - change.saved, (chosen.peaks[0], change.peak)
-            chosen = evolve(chosen, after=after, peaks=peaks)
+        if report is not None:
+            after, peaks = report.after - change.saved, (report.peaks[0], change.peak)
+            report = evolve(report, after=after, peaks=peaks)
 
 
 def _enlarges(graph: Graph, node: Node, context: PassContext) -> bool:
@@ -275,13 +275,9 @@ class _Round:
 
     def _seconds(self, groups: ClusterGroups, numbers: Iterable[int]) -> float | None:
         """Return the seconds of clusters by the cost model; None if one of them is unknown."""
-        total = 0.0
-        for k in sorted(numbers):
-            cost = self.scorer.cost_beyond_budget(groups.group([k]))
-            if not isinstance(cost, float) or not cost:
-                return None
-            total += cost
-        return total
+        return self.scorer.total(
+            (groups.group([k]) for k in sorted(numbers)), self.scorer.cost_beyond_budget
+        )
 
 
 def _producers(entries: Iterable[Entry], body: Collection[Node]) -> set[Node]:

@@ -18,7 +18,7 @@ MAX_NAMES = 6
 
 
 @frozen
-class Chosen:
+class SelectionReport:
     """A selection in numbers.
 
     Attributes:
@@ -73,7 +73,7 @@ def recorded(
     patterns: Sequence[Pattern],
     after: float,
     peaks: tuple[int, int],
-) -> Chosen:
+) -> SelectionReport:
     """Return a selection in numbers.
 
     Args:
@@ -84,7 +84,7 @@ def recorded(
         after: the seconds of all kernels and calls afterwards.
         peaks: the largest bytes of values between kernels, before and after.
     """
-    return Chosen(
+    return SelectionReport(
         operators=len(explorer.groups.quotient.cluster_of),
         units=len(explorer.groups),
         tried=len(explorer.candidates),

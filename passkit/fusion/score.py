@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
@@ -19,8 +19,21 @@ from passkit.target import Target
 Seconds = Callable[[Group, Target], float]
 """Seconds of one thread for a group that has a plan, or for a library's product; 0 if unknown."""
 
-Compared = Callable[[Group], float | None]
-"""Seconds that a group saves over its units, if both were measured and clearly differ."""
+MeasuredGain = Callable[[Group], float | None]
+"""Seconds that a group saves over its clusters, if both were measured and clearly differ."""
+
+
+@frozen(eq=False)
+class Costs:
+    """The source of the seconds of groups.
+
+    Attributes:
+        seconds: the seconds of groups.
+        measured_gain: the measured gains of groups over their clusters; None if there are none.
+    """
+
+    seconds: Seconds
+    measured_gain: MeasuredGain | None = None
 
 
 def modelled(group: Group, target: Target) -> float:
@@ -32,6 +45,10 @@ def modelled(group: Group, target: Target) -> float:
     return 0.0 if isinstance(plan, Diagnostic) else kernel_cost(group, plan, target)
 
 
+MODEL = Costs(modelled)
+"""The cost model."""
+
+
 @define(eq=False)
 class Scorer:
     """The seconds of groups, each asked for once for all that are alike.
@@ -41,24 +58,21 @@ class Scorer:
 
     Attributes:
         target: the target.
-        seconds: the cost model.
+        costs: the source of seconds.
         left: how many operators may still be planned.
-        costs: the costs of groups by their keys, as `cost` returns them.
-        compared: the measured gains of groups; None if there are none.
     """
 
     target: Target
-    seconds: Seconds
+    costs: Costs
     left: int
-    costs: dict[str, float | Diagnostic] = field(factory=dict)
-    compared: Compared | None = None
+    _cost_of: dict[str, float | Diagnostic] = field(factory=dict)
 
     def cost(self, group: Group) -> float | Diagnostic | None:
         """Return the seconds of a group with its launch, 0 if sizes are unknown.
 
         Return why it cannot be a kernel if so, and None if too few operators may be planned.
         """
-        if group.key not in self.costs:
+        if group.key not in self._cost_of:
             if self.left < len(group.ops):
                 return None
             self.left -= len(group.ops)
@@ -66,21 +80,37 @@ class Scorer:
 
     def cost_beyond_budget(self, group: Group) -> float | Diagnostic:
         """Return the same, however many operators may be planned."""
-        cost = self.costs.get(group.key)
+        cost = self._cost_of.get(group.key)
         if cost is None:
-            cost = self.costs[group.key] = self._cost(group)
+            cost = self._cost_of[group.key] = self._cost(group)
         return cost
+
+    def total(
+        self, groups: Iterable[Group], cost: Callable[[Group], float | Diagnostic | None]
+    ) -> float | None:
+        """Return the seconds of groups together, by `cost` or `cost_beyond_budget`.
+
+        None if the cost of one is unknown.
+        """
+        total = 0.0
+        for group in groups:
+            seconds = cost(group)
+            if not isinstance(seconds, float) or not seconds:
+                return None
+            total += seconds
+        return total
 
     def measured(self, group: Group, apart: float) -> float | None:
         """Return the seconds of a group by measurements, which are its cost from now on.
 
         None if it was not measured beside its clusters, which take ``apart`` seconds.
         """
-        gain = None if self.compared is None else self.compared(group)
+        measured_gain = self.costs.measured_gain
+        gain = None if measured_gain is None else measured_gain(group)
         if gain is None:
             return None
         least = self.target.fusion.measured_share * apart
-        self.costs[group.key] = seconds = max(apart - gain, least)
+        self._cost_of[group.key] = seconds = max(apart - gain, least)
         return seconds
 
     def _cost(self, group: Group) -> float | Diagnostic:
@@ -92,7 +122,7 @@ class Scorer:
             if plan.multi_nest is not None and any(map(scan_of, group.ops)):
                 return Diagnostic("domain.scan_nests")
         usual = typical(group)
-        seconds = 0.0 if usual is None else self.seconds(usual, self.target)
+        seconds = 0.0 if usual is None else self.costs.seconds(usual, self.target)
         return launched(seconds, self.target) if seconds else 0.0
 
 

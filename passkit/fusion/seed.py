@@ -23,6 +23,7 @@ from passkit.fusion.domain_cluster import (
 from passkit.fusion.duplicates import are_cheap
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
+from passkit.fusion.keep_together import with_kept_together
 from passkit.fusion.legality import Legality
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -31,18 +32,18 @@ from passkit.passes.context import PassContext
 from passkit.passes.fusion_hints import keep_together_names
 
 
-def greedy(graph: Graph, context: PassContext) -> FusionPlan:
+def seed_plan(graph: Graph, context: PassContext) -> FusionPlan:
     """Return groups of elementwise, movement and row-reduction operators with several outputs."""
-    run = _Greedy(graph, context)
+    run = _Seed(graph, context)
     for node in graph.nodes:
         run.visit(node)
     run.merge_partial_reductions()
     for names in keep_together_names(context):
         run.keep_together(names)
-    return run.fusion_plan()
+    return with_kept_together(graph, run.fusion_plan(), context)
 
 
-class _Greedy:
+class _Seed:
     """One run over a graph.
 
     Attributes:

@@ -1,8 +1,8 @@
 """Selection: the strategy "stitch" chooses which groups become one, by what that gains.
 
-It begins with greedy groups. Larger patterns of them are explored, and those are chosen that gain
+It begins with seed groups. Larger patterns of them are explored, and those are chosen that gain
 most together: by a tree if they are nested, else by integer programming. The result is never slower
-than the greedy groups, by the same costs.
+than the seed groups, by the same costs.
 
 Source: FusionStitching (2019), fusion plans.
 """
@@ -18,8 +18,8 @@ from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory, penalty
-from passkit.fusion.report import Chosen, Verdicts, recorded
-from passkit.fusion.score import Compared, Scorer, Seconds, modelled
+from passkit.fusion.report import SelectionReport, Verdicts, recorded
+from passkit.fusion.score import MODEL, Costs, Scorer
 from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.problem import Pattern, Problem, Selection, problem_of
 from passkit.fusion.split import Bodies, may_differ, splits
@@ -58,8 +58,7 @@ def explored(
     graph: Graph,
     fusion_plan: FusionPlan,
     context: PassContext,
-    seconds: Seconds = modelled,
-    compared: Compared | None = None,
+    costs: Costs = MODEL,
 ) -> Explored | None:
     """Return the patterns of a fusion plan, and the best selection; None as in `selected`."""
     if not context.target.costed or _is_final(graph, fusion_plan):
@@ -70,7 +69,7 @@ def explored(
         limits.planned_ops,
         limits.planned_ops_base + limits.planned_ops_each * len(groups.quotient.cluster_of),
     )
-    scorer = Scorer(context.target, seconds, budget, compared=compared)
+    scorer = Scorer(context.target, costs, budget)
     parts_of = {k: b for k, b in splits(groups, scorer).items() if _spend_for_split(groups, k)}
     if parts_of:
         fusion_plan = _split(groups, fusion_plan, parts_of)
@@ -85,22 +84,20 @@ def selected(
     graph: Graph,
     fusion_plan: FusionPlan,
     context: PassContext,
-    seconds: Seconds = modelled,
-    compared: Compared | None = None,
-) -> tuple[FusionPlan, Chosen | None]:
+    costs: Costs = MODEL,
+) -> tuple[FusionPlan, SelectionReport | None]:
     """Return the plan with groups merged, with each other and with products, if that pays.
 
     Args:
         graph: the graph.
         fusion_plan: the groups to begin with.
         context: the target, the hints and the fuel.
-        seconds: the cost model.
-        compared: the measured gains of groups; None if there are none.
+        costs: the source of seconds.
 
     Returns: the plan, and the selection in numbers. The latter is None if nothing can be chosen:
         one kernel computes all operators element by element, or the target has no cost model.
     """
-    exploration = explored(graph, fusion_plan, context, seconds, compared)
+    exploration = explored(graph, fusion_plan, context, costs)
     if exploration is None:
         return fusion_plan, None
     explorer, start = exploration.explorer, exploration.fusion_plan

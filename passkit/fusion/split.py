@@ -71,10 +71,4 @@ def _candidates(nodes: Sequence[Node]) -> Iterator[Bodies]:
 
 def _cost(groups: ClusterGroups, scorer: Scorer, bodies: Bodies) -> float | None:
     """Return the seconds of groups together; None if the cost of one is unknown."""
-    total = 0.0
-    for body in bodies:
-        seconds = scorer.cost(group_of(groups.graph, body))
-        if not isinstance(seconds, float) or not seconds:
-            return None
-        total += seconds
-    return total
+    return scorer.total((group_of(groups.graph, body) for body in bodies), scorer.cost)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from passkit.analysis.group import Group, Kind
+from passkit.analysis.group import Group, Kind, fused_node
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
+from passkit.graph.quotient import QuotientGraph
 
 
 def group_in(node: Node) -> Group:
@@ -53,3 +54,30 @@ def union(nodes: Sequence[Node], kind: Kind) -> tuple[Group, dict[Node, Entry]]:
         inner.update(zip(node.entries, results, strict=True))
         outputs += results
     return Group(Graph(outputs), kind, origin), feeds
+
+
+def with_unions(graph: Graph, unions: Mapping[str, Sequence[Node]], kind: Kind) -> Graph:
+    """Return a fused graph with one fused node in the place of several.
+
+    Args:
+        graph: the graph.
+        unions: disjoint sets of fused nodes, by the names of the nodes that replace them.
+        kind: the kind of their groups.
+
+    Raises: GraphError when they depend on each other in a cycle.
+    """
+    quotient = QuotientGraph(graph, unions.values())
+    name_of = {nodes[0]: name for name, nodes in unions.items()}
+
+    def replacement(
+        number: int, new: Mapping[Entry, Entry], control: tuple[Node, ...]
+    ) -> tuple[Node, Sequence[Entry]]:
+        """Return the fused node of a union, and the values that it computes."""
+        nodes = quotient.clusters[number].nodes
+        group, feeds = union(nodes, kind)
+        inputs = tuple(new[feeds[n]] for n in group.inputs)
+        return fused_node(group, inputs, name_of[nodes[0]], control), [
+            e for n in nodes for e in n.entries
+        ]
+
+    return quotient.contract(replacement)

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from passkit.analysis.group import Group, fused_node
 from passkit.analysis.single import single
-from passkit.fusion.alternatives import Rival
+from passkit.fusion.alternatives import Alternative
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
 from passkit.library.candidates import Candidate, candidates_of
@@ -147,7 +147,11 @@ def jobs(
 
 
 def rival_job(
-    rival: Rival, evaluator: Evaluator, target: Target, options: Mapping[str, str], again: bool
+    rival: Alternative,
+    evaluator: Evaluator,
+    target: Target,
+    options: Mapping[str, str],
+    again: bool,
 ) -> Job | None:
     """Return a job that compares a pattern in one kernel with its units in separate kernels.
 

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from passkit.errors import CompilerError, FeedError, SettingError, nearest
-from passkit.fusion.alternatives import rivals
+from passkit.fusion.alternatives import alternatives
 from passkit.graph.graph import Graph, graph_of_argument
 from passkit.graph.infer import show_shape
 from passkit.graph.node import Entry
@@ -333,7 +333,7 @@ class _Tuner:
         """
         with context:
             before_fusion = ApplyPasses(run_until_fusion(graph), ANALYSES)
-            candidates = iter(rivals(before_fusion, context, self.limits.rivals))
+            candidates = iter(alternatives(before_fusion, context, self.limits.rivals))
         while True:
             with context:
                 rival = next(candidates, None)

@@ -10,8 +10,8 @@ import passkit as pk
 from passkit.analysis.group import Group
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
-from passkit.fusion.score import Scorer
-from passkit.fusion.seed import greedy
+from passkit.fusion.score import Costs, Scorer
+from passkit.fusion.seed import seed_plan
 from passkit.fusion.substitution import substitution
 from passkit.passes.context import PassContext
 from passkit.target import Target, cpu
@@ -26,8 +26,8 @@ def explorer_of(graph: pk.Graph, budget: int = AMPLE, target: Target = SLOW) -> 
     graph = analysed(graph)
     with PassContext(target=target) as context:
         explorer = Explorer(
-            ClusterGroups(graph, greedy(graph, context), context),
-            Scorer(target, counted_seconds, budget),
+            ClusterGroups(graph, seed_plan(graph, context), context),
+            Scorer(target, Costs(counted_seconds), budget),
         )
         planned.clear()
         explorer.run()

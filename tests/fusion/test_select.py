@@ -12,10 +12,10 @@ from attrs import evolve
 import passkit as pk
 from passkit.analysis.group import Group
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.contract import contract
+from passkit.fusion.contract import contract, extract
 from passkit.fusion.explore import Explorer
-from passkit.fusion.score import Scorer, modelled
-from passkit.fusion.seed import greedy
+from passkit.fusion.score import Costs, Scorer, modelled
+from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import selected
 from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.greedy import greedy as by_gain
@@ -327,12 +327,12 @@ def test_a_selection_is_never_slower_than_the_start() -> None:
     for seed in range(6):
         graph = analysed(layers(seed))
         with PassContext(target=SLOW) as context:
-            start = greedy(graph, context)
+            start = seed_plan(graph, context)
             board = ClusterGroups(graph, start, context)
-            explorer = Explorer(board, Scorer(SLOW, priced(seed), 200))
+            explorer = Explorer(board, Scorer(SLOW, Costs(priced(seed)), 200))
             problem = problem_of(board.predecessors, explorer.run())
             optimum, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
-            partition, chosen = selected(graph, start, context, priced(seed))
+            partition, chosen = selected(graph, start, context, Costs(priced(seed)))
 
         assert chosen is not None and chosen.after <= chosen.before
         assert other <= optimum.gain + 1e-12
@@ -358,12 +358,12 @@ def test_equivalent_units_share_a_group() -> None:
     repeated = [attention(4, 17, 32), pk.Graph([o.tanh(side_by_side().outputs[0])])]
     for graph in map(analysed, [*repeated, *map(layers, range(20)), scaled(40)]):
         with PassContext() as context:
-            board = ClusterGroups(graph, greedy(graph, context), context)
+            board = ClusterGroups(graph, seed_plan(graph, context), context)
         units = board.quotient
         for k in range(len(board)):
             for other in sorted(units.successors[k]):
                 members = {k, other} | units.between({k, other})
-                own_group, _ = board.extract(members)
+                own_group, _ = extract(units, members)
                 group = board.group(members)
                 assert group.key == own_group.key
                 shared_groups.add(group)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit.fusion.fusion_plan import FusionPlan
 
 Groups = list[list[Any]]
 TEXT = """x: f32[8, 16]; w: f32[16, 16]; a = neg(x); b = exp(a); p = matmul(b, w)
@@ -103,13 +104,28 @@ def test_invalid_groups_are_errors(groups: Any, options: Any, message: str) -> N
         pk.ApplyPasses(pk.parse(TEXT), "Fusion", fusion=by_names(*groups), **options)
 
 
+BOTH_AXES = """x: f32[n, m]; t = reduce_sum(x, axis=0, keepdims=true); y = div(x, t)
+    z = reduce_max(y, axis=1); return z, y"""
+
+
 def test_groups_without_a_schedule_are_errors() -> None:
     """Reductions along both axes of unknown length are not one kernel on a GPU."""
-    text = """x: f32[n, m]; t = reduce_sum(x, axis=0, keepdims=true); y = div(x, t)
-        z = reduce_max(y, axis=1); return z, y"""
     reason = r"group 0 \(t, y, z\) has no schedule on target opencl: .*; split it"
     with pytest.raises(pk.PassError, match=f"strategy 'test_strategies_named': {reason}"):
-        pk.ApplyPasses(pk.parse(text), "Fusion", fusion=by_names("t y z"), target="opencl")
+        pk.ApplyPasses(pk.parse(BOTH_AXES), "Fusion", fusion=by_names("t y z"), target="opencl")
+
+
+def test_plans_are_checked_once_their_groups_are_formed() -> None:
+    """A fusion plan with a group that no kernel can compute is an error, not a faulty kernel."""
+
+    @pk.register_fusion("test_strategies_plan")
+    def plan(graph: pk.Graph) -> FusionPlan:
+        nodes = {name: node for node, name in graph.names.items()}
+        return FusionPlan([[nodes[name] for name in "tyz"]])
+
+    reason = "'test_strategies_plan' made .*reduce_max.*, which has no schedule on target opencl: "
+    with pytest.raises(pk.PassError, match=f"{reason}.*; name one of its operators in no_fuse"):
+        pk.ApplyPasses(pk.parse(BOTH_AXES), "Fusion", fusion=plan, target="opencl")
 
 
 def test_strategies_are_looked_up_by_name() -> None:

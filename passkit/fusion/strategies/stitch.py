@@ -1,4 +1,4 @@
-"""The strategy "stitch", the default: greedy groups, merged if that gains, small ones packed.
+"""The strategy "stitch", the default: seed groups, merged if that gains, small ones packed.
 
 Large values of small operands are computed again if that is cheaper than to store them.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.keep_together import with_kept_together
-from passkit.fusion.measured_score import comparing, priced
+from passkit.fusion.measured_score import costs_of
 from passkit.fusion.recompute import recomputed
-from passkit.fusion.seed import greedy
+from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import selected
 from passkit.fusion.strategy import register_fusion
 from passkit.graph.graph import Graph
@@ -21,9 +20,7 @@ from passkit.passes.context import PassContext, evaluator_of
 @register_fusion("stitch", library_patterns=True)
 def stitch(graph: Graph, context: PassContext) -> FusionPlan:
     """Groups of one iteration domain each, then of several if that is faster by the cost model."""
-    fusion_plan = with_kept_together(graph, greedy(graph, context), context)
-    evaluator, target = evaluator_of(context), context.target
-    seconds, compared = priced(evaluator, target), comparing(evaluator, target)
-    fusion_plan, chosen = selected(graph, fusion_plan, context, seconds, compared)
-    fusion_plan, chosen = recomputed(graph, fusion_plan, context, seconds, chosen)
-    return evolve(fusion_plan, selection=chosen, packs=True)
+    costs = costs_of(evaluator_of(context), context.target)
+    fusion_plan, report = selected(graph, seed_plan(graph, context), context, costs)
+    fusion_plan, report = recomputed(graph, fusion_plan, context, costs, report)
+    return evolve(fusion_plan, selection=report, packs=True)
