@@ -23,11 +23,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -39,39 +41,55 @@ from tests.fuzzing import Failure, check, check_all, check_blocks, check_opencl 
 from tests.fuzzing import opencl_of as opencl  # noqa: E402
 from tests.libraries import quickly  # noqa: E402
 from tests.minimising import minimised  # noqa: E402
-from tests.random_graphs import coverage, expected, random_case, table  # noqa: E402
+from tests.random_graphs import Case, coverage, expected, random_case, table  # noqa: E402
 
 BATCH, PROCESS = 100, 500
-TARGETS = ("cpu", "opencl", "cuda", "cuda-driver", "cuda-device")
+TARGETS = ("cpu", "blocks", "opencl", "cuda", "cuda-driver", "cuda-device")
 
 
 def work(args: argparse.Namespace) -> None:
     """Check the graphs of some seeds; print JSON for each batch, with failures as text."""
-    check_batch, check_case = checkers(args.target)
-    first, count, seconds = args.first, args.count, args.seconds
+    first, count = args.first, args.count
     for start in range(first, first + count, BATCH):
         print(json.dumps({"start": start}), flush=True)
         cases = [random_case(s) for s in range(start, min(start + BATCH, first + count))]
-        failures, compared = check_batch(cases)
-        texts = [str(minimised(f, seconds, check_case)) for f in failures]
-        for case in cases if args.blocks else ():
-            difference = check_blocks(case)
-            if difference is not None:
-                failure = minimised(Failure(case, difference), seconds, check_blocks)
-                texts.append(f"blocks: {failure}")
-        report = {
-            "cases": len(cases),
-            "coverage": dict(coverage(cases)),
-            "compared": compared.tolist(),
-            "failures": texts,
-        }
-        print(json.dumps(report), flush=True)
+        report = batch_report(cases, args.target, args.seconds)
+        if args.blocks:
+            failures = batch_report(cases, "blocks", args.seconds)["failures"]
+            report["failures"] += [f"blocks: {text}" for text in failures]
+        print(json.dumps({**report, "coverage": dict(coverage(cases))}), flush=True)
+
+
+def batch_report(cases: Sequence[Case], target: str, seconds: float) -> dict[str, Any]:
+    """Check cases on a target.
+
+    Args:
+        cases: the cases; they share compiled units.
+        target: one of `TARGETS`.
+        seconds: the most time to make a failing case small.
+
+    Returns:
+        The number of cases, of elements that were equal in every bit, within a bound, or open, and
+        the failures as texts.
+    """
+    check_batch, check_case = checkers(target)
+    failures, compared = check_batch(cases)
+    texts = [str(minimised(f, seconds, check_case)) for f in failures]
+    return {"cases": len(cases), "compared": compared.tolist(), "failures": texts}
+
+
+def check_all_blocks(cases: Sequence[Case]) -> tuple[list[Failure], Any]:
+    """Run cases block by block; return the failures, and the elements compared by kind."""
+    compared = np.zeros(3, np.int64)
+    differences = [(c, check_blocks(c, compared)) for c in cases]
+    return [Failure(c, text) for c, text in differences if text is not None], compared
 
 
 def checkers(target: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return two functions for a target: check many cases at once, and check a single one."""
     table: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
         "cpu": (check_all, check),
+        "blocks": (check_all_blocks, check_blocks),
         "opencl": (partial(check_all, target=opencl), check_opencl),
         "cuda": (graph_checks.check_all, graph_checks.check),
         "cuda-driver": (runtime_checks.check_all, runtime_checks.check),

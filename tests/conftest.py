@@ -21,10 +21,36 @@ from tests import raised, workers
 from tests.libraries import quickly
 from tests.workers import WORKER, Board
 
+
+def own_cache() -> Path:
+    """Give this run an empty kernel cache; return the folder of the run.
+
+    A worker finds in the environment the folder of the run that started it: there all workers have
+    their cache, so that no kernel is compiled twice.
+    """
+    folder = Path(
+        os.environ["PASSKIT_CACHE_DIR"]
+        if WORKER in os.environ
+        else tempfile.mkdtemp(prefix="passkit-tests-")
+    )
+    workers.share(folder / "shared")
+    if WORKER in os.environ:
+        (folder / "board").mkdir(exist_ok=True)
+        (folder / "cache").mkdir(mode=0o700, exist_ok=True)
+    os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache" if WORKER in os.environ else folder)
+    return folder
+
+
+FOLDER = own_cache()  # now, as the conftest.py of a folder may import what is compiled
 raised.record(pytest)
 BOARD = pytest.StashKey[Board]()
-ASIDE, LOOK = 100, 6000
+ASIDE, LOOK = 100, 9000
 RAN = count(1)
+CHUNK = 128
+"""The most consecutive tests that a worker gets at a time; towards the end there are fewer.
+
+What the tests of a file share is computed by each worker that has some of them.
+"""
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -39,29 +65,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give this run an empty kernel cache, before anything reads the environment.
+    """Prepare the exchange between workers, and remove the folder of the run at its end.
 
-    A worker finds in the environment the folder of the run that started it: there all workers have
-    their cache, so that no kernel is compiled twice, and their board. Python keeps its compiled
-    modules: else each process that a test starts would compile them anew, for a third of a second.
+    Python keeps its compiled modules: else each process that a test starts would compile them anew,
+    for a third of a second.
     """
     gc.disable()  # to `pytest_collection_finish`: what is collected stays
     if WORKER in os.environ:
-        folder = Path(os.environ["PASSKIT_CACHE_DIR"])
-        workers.share(folder / "shared")
-        (folder / "board").mkdir(exist_ok=True)
-        (folder / "cache").mkdir(mode=0o700, exist_ok=True)
-        config.stash[BOARD] = Board(raised.MATCHED, folder / "board")
-        os.environ["PASSKIT_CACHE_DIR"] = str(folder / "cache")
+        config.stash[BOARD] = Board(raised.MATCHED, FOLDER / "board")
         return
     config.stash[BOARD] = Board(raised.MATCHED, None)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    if getattr(config.option, "maxschedchunk", 0) is None:  # few at a time: all end together
-        config.option.maxschedchunk = 4
-    cache = tempfile.mkdtemp(prefix="passkit-tests-")
-    os.environ["PASSKIT_CACHE_DIR"] = cache
-    workers.share(Path(cache, "shared"))
-    config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
+    if getattr(config.option, "maxschedchunk", 0) is None:
+        config.option.maxschedchunk = CHUNK
+    config.add_cleanup(lambda: shutil.rmtree(FOLDER, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
@@ -22,6 +22,7 @@ from passkit.graph.graph import Graph
 from passkit.program import planner
 from passkit.program.executable import Executable
 from passkit.program.planning import DEFAULT_PIPELINE
+from passkit.runtime.device.runtimes import runtime_of
 from passkit.runtime.feeds import bind_sizes
 from passkit.runtime.program import LaunchStep
 from passkit.target import Target, cpu
@@ -96,7 +97,8 @@ def check_all(
     plans: dict[int, Graph] = {}
     for case in cases:
         try:
-            plan = pk.ApplyPasses(case.graph, PLAN, **options(case, target))
+            own = options(case, target)
+            plan = pk.ApplyPasses(case.graph, PLAN, **{**own, "target": limited(own["target"])})
             _must_feed_alike(plan, case.graph)
             plans[id(case.graph)] = plan
         except Exception as error:  # noqa: BLE001, RUF100
@@ -104,12 +106,16 @@ def check_all(
     together(plans.values())
     failed = {f.case.seed for f in failures}
     by = check_opencl if target is opencl_of else check
-    # A device's own limits change its plans.
-    with nullcontext() if by is check_opencl else continued(plans):
+    with continued(plans):
         for case in cases:
             if case.seed not in failed and (what := by(case, compared)) is not None:
                 failures.append(Failure(case, what))
     return failures, compared
+
+
+def limited(target: Target) -> Target:
+    """Return a target with the limits of its device, with which programs for it are planned."""
+    return runtime_of(target).adapt_target(target) if target.device else target
 
 
 def _must_feed_alike(plan: Graph, graph: Graph) -> None:
@@ -143,9 +149,9 @@ def check(case: Case, compared: Any = None) -> str | None:
     return None
 
 
-def check_blocks(case: Case) -> str | None:
+def check_blocks(case: Case, compared: Any = None) -> str | None:
     """Return how a case run block by block is wrong, or None; races of its kernels count, too."""
-    return _elsewhere(case, blocks_of, None)
+    return _elsewhere(case, blocks_of, compared)
 
 
 def check_opencl(case: Case, compared: Any = None) -> str | None:
@@ -224,7 +230,7 @@ class Meaning:
     bounds: dict[str, Value]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=128)  # a batch, which is checked on one target after the other
 def meaning(case: Case) -> tuple[Meaning | PasskitError, ...]:
     """Interpret each run of a case; return its results, or the error that refuses it."""
     pure = pk.ApplyPasses(case.graph, ["Functionalize"])

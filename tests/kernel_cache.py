@@ -11,12 +11,19 @@ from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.runtime.native import build, launcher
 from passkit.runtime.native.cache import KernelCache, open_cache
 from passkit.runtime.native.compiler import find_compiler
+from passkit.runtime.native.extension import Extension
 
 
-def copy_launcher(folder: Path) -> None:
-    """Put the launcher into an empty cache folder, as compiling it takes a second."""
-    launcher.launcher()
-    assert open_cache().copy_to(KernelCache(folder), [launcher.cache_key()]) == 1
+def copy_launcher(folder: Path, *others: Extension) -> None:
+    """Put the launcher and other extensions into an empty cache folder.
+
+    Else a process that has this folder compiles each of them, for a second.
+    """
+    extensions = (launcher.EXTENSION, *others)
+    for extension in extensions:
+        extension.module()
+    keys = [extension.cache_key() for extension in extensions]
+    assert open_cache().copy_to(KernelCache(folder), keys) == len(keys)
 
 
 def number_of_kernels(folder: Path | None = None) -> int:

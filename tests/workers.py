@@ -13,18 +13,19 @@ from pathlib import Path
 WORKER = "PYTEST_XDIST_WORKER"
 """The environment variable with which pytest-xdist names a worker."""
 
-_folder: list[Path] = []
+SHARED = "PASSKIT_TESTS_SHARED"
+"""The environment variable with the folder that workers, and processes that tests start, share."""
 
 
 def share(folder: Path) -> None:
-    """Set the folder that all workers of this run share."""
+    """Set the folder that all workers of this run share, and the processes that tests start."""
     folder.mkdir(exist_ok=True)
-    _folder[:] = [folder]
+    os.environ[SHARED] = str(folder)
 
 
 def folder() -> Path:
-    """Return the folder of files that workers of this run share."""
-    return _folder[0]
+    """Return the folder of files that workers of this run share. Raises: KeyError without one."""
+    return Path(os.environ[SHARED])
 
 
 @contextmanager

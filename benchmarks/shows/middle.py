@@ -1,7 +1,7 @@
 """Demands on the middle, from fusion to the text of kernels: its size, its layers, its speed.
 
-Texts of kernels are compared with another version's by `corpus.py`, and random graphs by `fuzz.py`
-and `fuzz_templates.py`, which have commands of their own.
+Texts of kernels are compared with another version's by `corpus.py`. Random graphs are those of
+`fuzz.py`, random groups those of `fuzz_templates.py`; `random_campaigns.py` records both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable
 from statistics import median
 
 import shows
-from shows import ROOT, Demand, Figure, plans, tests
+from shows import ROOT, Demand, Figure, ended, plans, tests
+from shows.records import recorded_random
 from tests import language, test_layers
 
 OLD_FOLDERS = (
@@ -42,6 +43,14 @@ FOLDERS = (
 )
 """The folders of `passkit/` that are the middle."""
 MAX_LINES = 20_000
+GRAPHS, GROUPS = 10_000, 5_000
+TARGETS = {
+    "cpu": "CPU",
+    "blocks": "block by block",
+    "opencl": "OpenCL",
+    "cuda": "CUDA C emulated",
+}
+"""The parts of the campaign of random graphs."""
 ATTENTION = """
 import sys, time
 sys.path[:0] = ["benchmarks", "."]
@@ -130,6 +139,19 @@ NEWCOMER = (
     "tests/fusion/test_new_strategy.py",
 )
 """Changes as a newcomer would make them."""
+
+
+PLANTED = (
+    "tests/ir/test_planted_faults.py",
+    "tests/ir/test_packs.py",
+    "tests/dialects/test_packs.py",
+    "tests/emulator/test_kernels.py",
+    "tests/emulator/test_random_graphs.py",
+    "tests/graph/test_quotient.py",
+    "tests/templating/test_obeying.py",
+    "tests/test_fuzz.py",
+)
+"""Tests that plant faults in plans, loop IR and text, which checks and comparisons have to find."""
 
 
 def seconds(text: str, *arguments: str, python: str = sys.executable) -> float:
@@ -251,6 +273,27 @@ DEMANDS: tuple[Demand, ...] = (
     Demand("gradient of layer norm 4096x768: first call <= 1.5 s", layer_norm),
     Demand("concat of 400 inputs: first call <= 5 s, linear", concat),
     Demand("first call of 50 operators <= 2x jax.jit's", fifty, slow=True),
+    *(
+        Demand(
+            f"random graphs, {label}: {GRAPHS}, 0 wrong",
+            lambda part=part: recorded_random("graphs", part, GRAPHS),
+        )  # type: ignore[misc]
+        for part, label in TARGETS.items()
+    ),
+    Demand(
+        f"random groups under all their templates: {GROUPS}, 0 wrong",
+        lambda: recorded_random("templates", "templates", GROUPS, "groups"),
+    ),
+    Demand(
+        "planted faults of plans, loop IR and text are found: tests pass",
+        lambda: tests(*PLANTED, only="planted"),
+        slow=True,
+    ),
+    Demand(
+        "processes killed, many at once, full disks: right, or errors of passkit",
+        lambda: ended(["benchmarks/fault_injection.py"]),
+        slow=True,
+    ),
     Demand(
         "a newcomer's schedule rule and fusion strategy: tests pass",
         lambda: tests(*NEWCOMER),

@@ -72,3 +72,28 @@ def recorded_ocean_model() -> Figure:
     ratios = ", ".join(f"{who} {mean:.2f}" for who, mean in sorted(means.items()))
     text = f"times / NumPy's: {ratios}; at worst {worst:.2f}, {where}; of {report['date']}"
     return Figure(text, min(means, key=means.__getitem__) == "passkit" and worst <= 1, report)
+
+
+def recorded_random(campaign: str, part: str, least: int, counted: str = "seeds") -> Figure:
+    """Read the record of `random_campaigns.py`; met with ``least`` or more, none of them wrong.
+
+    Args:
+        campaign: the name of the campaign.
+        part: the part of it, such as a target.
+        least: the number that is required.
+        counted: what is counted, "seeds" or another count of the rows.
+    """
+    path = RESULTS / f"random-{campaign}.json"
+    shown_path = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    command = f"python benchmarks/random_campaigns.py {campaign}"
+    rows = json.loads(path.read_text()).get(part, []) if path.exists() else []
+    if not rows:
+        return Figure(f"{shown_path} has no {part}: {command}", False)
+    number = sum(r["count"] if counted == "seeds" else r["numbers"][counted] for r in rows)
+    failed = sum(len(r["failures"]) for r in rows)
+    versions = len({r["commit"] for r in rows})
+    last = max(rows, key=lambda r: (r["date"], r["first"]))
+    version = f"{versions} versions, the last {last['commit']} of {last['date']}"
+    text = f"{number}, {failed} wrong; {version}"
+    is_met = number >= least and failed == 0
+    return Figure(text if number >= least else f"{text}; go on: {command}", is_met, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,8 @@ from typing import Any
 from passkit.ast.stage import KernelAST
 from passkit.dialects import CUDA
 from passkit.transforms.printing import print_kernel
+from tests import workers
+from tests.libraries import library
 
 HERE = Path(__file__).parent
 PREAMBLE = CUDA.preamble
@@ -68,11 +71,15 @@ def run(*command: str) -> None:
 
 @cache
 def machine() -> Any:
-    """Return the emulator's library; libraries of kernels that are loaded later use its symbols."""
-    path = folder().new().with_suffix(".so")
-    command = ("g++", "-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared", "-o", str(path))
-    run(*command, str(HERE / "machine.cpp"))
-    return ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    """Return the emulator's library; libraries of kernels that are loaded later use its symbols.
+
+    Processes that share a folder compile it once.
+    """
+    options = ("-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared")
+    if workers.SHARED not in os.environ:
+        workers.share(folder().path)
+    shared = library(options, HERE / "machine.cpp")
+    return ctypes.CDLL(shared._name, mode=ctypes.RTLD_GLOBAL)
 
 
 def compiled(texts: Mapping[str, str]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ DTYPES = (
     dt.complex64,
 )
 NAMES = ("x0", "row", "load", "index", "peeled", "inf", "for_1", "f32")
+CALLED = ("exp", "select", "cast", "own fn")
 BINARY = ("+", "-", "*", "/", "//", "%", "&", "|", "^", "<", "<=", ">", ">=", "==", "!=")
 HEAD = "kernel 4x32 blocks 12 index 32\nparam x0: f32[8]\nsize n0\n"
 OWN_TEXT = """\
@@ -141,11 +143,21 @@ class Generator:
         """Return one of several values."""
         return choices[int(self.rng.integers(len(choices)))]
 
+    def pick_call(self, *choices: Callable[[], Any]) -> Any:
+        """Return the value of one of several functions; the others are not called."""
+        return self.pick(choices)()
+
     def extent(self) -> Any:
         """Return an extent, with symbols and quotients."""
         n, m = Size.symbol("n"), Size.symbol("m_1")
-        options = (1, 40, n, n * 4 - m * 2 - 1, (n * 6) // 4 * 3 + 1, (n * m + 1) // (m + n) - 7)
-        return self.pick(options)
+        return self.pick_call(
+            lambda: 1,
+            lambda: 40,
+            lambda: n,
+            lambda: n * 4 - m * 2 - 1,
+            lambda: (n * 6) // 4 * 3 + 1,
+            lambda: (n * m + 1) // (m + n) - 7,
+        )
 
     def literal(self) -> Const:
         """Return a literal: numbers, infinities, NaNs of several bits, and -0.0."""
@@ -162,27 +174,25 @@ class Generator:
         rng, inner = self.rng, lambda: self.expr(depth - 1)
         dtype = self.pick(DTYPES)
         if depth == 0:
-            leaves = (
-                self.literal(),
-                Var(self.pick(NAMES), dtype),
-                ThreadIndex(self.pick(list(Bind)), self.pick((dt.int64, dt.int8))),
-                SizeOf(self.extent(), self.pick(list(Fixed))),
-                IsAligned(("x0", "y0")[: int(rng.integers(3))], 16),
+            return self.pick_call(  # type: ignore[no-any-return]
+                self.literal,
+                lambda: Var(self.pick(NAMES), dtype),
+                lambda: ThreadIndex(self.pick(list(Bind)), self.pick((dt.int64, dt.int8))),
+                lambda: SizeOf(self.extent(), self.pick(list(Fixed))),
+                lambda: IsAligned(("x0", "y0")[: int(rng.integers(3))], 16),
             )
-            return self.pick(leaves)  # type: ignore[no-any-return]
         operand = inner()
         own = self.pick((dtype, operand.dtype))
-        nodes = (
-            Binary(self.pick(BINARY), operand, inner(), own),
-            Binary(self.pick(("<", "!=")), operand, inner(), dt.bool_),
-            Unary(self.pick("-~"), operand, own),
-            Call(self.pick(("exp", "select", "cast", "own fn")), (operand, inner()), own),
-            Call("none", (), own),
-            Cast(operand, own),
-            Select(inner(), operand, inner(), own),
-            Load(self.pick(NAMES), operand, own),
+        return self.pick_call(  # type: ignore[no-any-return]
+            lambda: Binary(self.pick(BINARY), operand, inner(), own),
+            lambda: Binary(self.pick(("<", "!=")), operand, inner(), dt.bool_),
+            lambda: Unary(self.pick("-~"), operand, own),
+            lambda: Call(self.pick(CALLED), (operand, inner()), own),
+            lambda: Call("none", (), own),
+            lambda: Cast(operand, own),
+            lambda: Select(inner(), operand, inner(), own),
+            lambda: Load(self.pick(NAMES), operand, own),
         )
-        return self.pick(nodes)  # type: ignore[no-any-return]
 
     def statement(self, depth: int) -> Stmt:
         """Return a statement."""
@@ -192,25 +202,23 @@ class Generator:
         count = int(rng.integers(3)) if depth else 0
         body = tuple(self.statement(depth - 1) for _ in range(count))
         width = int(2 ** rng.integers(4))
-        return self.pick(  # type: ignore[no-any-return]
-            (
-                LetStmt(var, x, bool(rng.integers(2))),
-                Declare(var, x),
-                Assign(var, x),
-                StoreStmt(name, x, y, bool(rng.integers(2))),
-                VectorLoad(name, x, self.pick(NAMES), y, width, self.pick(list(CachePolicy))),
-                VectorStore(name, x, self.pick(NAMES), y, width, bool(rng.integers(2))),
-                ReduceStmt(var, x, self.literal(), y, width),
-                WarpReduce(var, x, width),
-                PrepareDivisor(name, var),
-                DivideVector(name, self.pick(NAMES), self.pick(NAMES)),
-                DivideVector(name, self.pick(NAMES), self.literal()),
-                Barrier(self.pick(list(BarrierScope))),
-                Return(),
-                For(var, x, y, self.pick(list(Bind)), body, width),
-                For(Var(var.name, dt.int64), x, y, self.pick(list(Bind)), body),
-                If(x, body, body[:1], bool(rng.integers(2))),
-            )
+        return self.pick_call(  # type: ignore[no-any-return]
+            lambda: LetStmt(var, x, bool(rng.integers(2))),
+            lambda: Declare(var, x),
+            lambda: Assign(var, x),
+            lambda: StoreStmt(name, x, y, bool(rng.integers(2))),
+            lambda: VectorLoad(name, x, self.pick(NAMES), y, width, self.pick(list(CachePolicy))),
+            lambda: VectorStore(name, x, self.pick(NAMES), y, width, bool(rng.integers(2))),
+            lambda: ReduceStmt(var, x, self.literal(), y, width),
+            lambda: WarpReduce(var, x, width),
+            lambda: PrepareDivisor(name, var),
+            lambda: DivideVector(name, self.pick(NAMES), self.pick(NAMES)),
+            lambda: DivideVector(name, self.pick(NAMES), self.literal()),
+            lambda: Barrier(self.pick(list(BarrierScope))),
+            Return,
+            lambda: For(var, x, y, self.pick(list(Bind)), body, width),
+            lambda: For(Var(var.name, dt.int64), x, y, self.pick(list(Bind)), body),
+            lambda: If(x, body, body[:1], bool(rng.integers(2))),
         )
 
     def kernel(self) -> KernelIR:

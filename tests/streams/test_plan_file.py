@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 from passkit import xp
+from passkit.streams import recorder
+from tests.kernel_cache import copy_launcher
 
 PROGRAM = """
 import json, sys
@@ -54,10 +57,35 @@ def run(folder: Path, program: str = PROGRAM) -> tuple[dict[str, int], Any]:
     return stats, results
 
 
-def test_a_second_process_explores_nothing(tmp_path: Path) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a cache folder with nothing but the extensions in C, which take long to compile."""
+    local = tmp_path / "cache"
+    copy_launcher(local, recorder.EXTENSION)
+    return local
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, int], Any]:
+    """Run the program with a new cache; return the cache folder, the counters and the results."""
+    local = tmp_path_factory.mktemp("plans") / "cache"
+    copy_launcher(local, recorder.EXTENSION)
+    return local, *run(local)
+
+
+@pytest.fixture
+def used(first_run: tuple[Path, dict[str, int], Any], tmp_path: Path) -> tuple[Path, Any]:
+    """Return a copy of the cache folder that the program used, and the program's results."""
+    source, _, results = first_run
+    return shutil.copytree(source, tmp_path / "used"), results
+
+
+def test_a_second_process_explores_nothing(
+    first_run: tuple[Path, dict[str, int], Any], used: tuple[Path, Any]
+) -> None:
     """Plans, full queues and kernels are found on disk, and the bits are the same."""
-    first, results = run(tmp_path)
-    second, same_results = run(tmp_path)
+    _, first, results = first_run
+    second, same_results = run(used[0])
 
     assert first["explorations"] > 1 and first["disk_hits"] == 0
     assert second["explorations"] == 0
@@ -65,12 +93,12 @@ def test_a_second_process_explores_nothing(tmp_path: Path) -> None:
     assert results == same_results
 
 
-def test_operations_may_be_defined_after_the_first_execution(tmp_path: Path) -> None:
+def test_operations_may_be_defined_after_the_first_execution(folder: Path) -> None:
     """Plans of kernels that the program defines late are found, and each is stored once."""
-    first, results = run(tmp_path, KERNEL_PROGRAM)
-    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    first, results = run(folder, KERNEL_PROGRAM)
+    (path,) = (folder / "streams").glob("*.jsonl")
     text = path.read_bytes()
-    second, same_results = run(tmp_path, KERNEL_PROGRAM)
+    second, same_results = run(folder, KERNEL_PROGRAM)
 
     assert first["explorations"] == len(text.splitlines()) == 2
     assert (second["explorations"], second["disk_hits"]) == (0, 2)
@@ -91,10 +119,10 @@ def test_new_operations_keep_the_plans_that_are_stored() -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "flipped", "garbage", "foreign", "deleted"])
-def test_damaged_files_cost_only_time(tmp_path: Path, damage: str) -> None:
+def test_damaged_files_cost_only_time(used: tuple[Path, Any], damage: str) -> None:
     """Lines that are torn, changed or not ours are skipped, and the plans are made again."""
-    _, results = run(tmp_path)
-    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    folder, results = used
+    (path,) = (folder / "streams").glob("*.jsonl")
     text = path.read_bytes()
     lines = text.splitlines(keepends=True)
     replacement = {
@@ -106,44 +134,45 @@ def test_damaged_files_cost_only_time(tmp_path: Path, damage: str) -> None:
     }
     path.write_bytes(replacement[damage])
 
-    stats, same_results = run(tmp_path)
+    stats, same_results = run(folder)
 
     assert same_results == results
     assert (stats["explorations"] == 0) == (damage == "foreign")
 
 
-def test_a_file_that_others_may_write_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_others_may_write_is_not_read(used: tuple[Path, Any]) -> None:
     """Plans become machine code, so a file with open permissions is ignored."""
-    run(tmp_path)
-    (path,) = (tmp_path / "streams").glob("*.jsonl")
+    folder, _ = used
+    (path,) = (folder / "streams").glob("*.jsonl")
     path.chmod(0o666)
 
-    assert run(tmp_path)[0]["disk_hits"] == 0
+    assert run(folder)[0]["disk_hits"] == 0
 
 
-def test_many_processes_write_one_file(tmp_path: Path) -> None:
+def test_many_processes_write_one_file(folder: Path) -> None:
     """Four processes at once leave a file of intact lines, which a fifth one uses."""
     root = Path(__file__).resolve().parents[2]
-    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root)}
+    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
     processes = [
         subprocess.Popen([sys.executable, "-c", PROGRAM], env=environ, stdout=subprocess.DEVNULL)
         for _ in range(4)
     ]
 
     assert [p.wait() for p in processes] == [0] * 4
-    assert run(tmp_path)[0]["explorations"] == 0
+    assert run(folder)[0]["explorations"] == 0
 
 
-def test_clearing_the_cache_removes_the_plans_of_streams(tmp_path: Path) -> None:
+def test_clearing_the_cache_removes_the_plans_of_streams(used: tuple[Path, Any]) -> None:
     """`passkit cache clear` removes them, and the next process makes them again."""
-    run(tmp_path)
+    folder, _ = used
     root = Path(__file__).resolve().parents[2]
-    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(root)}
+    environ = {**os.environ, "PASSKIT_CACHE_DIR": str(folder), "PYTHONPATH": str(root)}
     command = [sys.executable, "-m", "passkit", "cache", "clear"]
     subprocess.run(command, env=environ, check=True, capture_output=True)
 
-    assert list((tmp_path / "streams").iterdir()) == []
-    assert run(tmp_path)[0]["disk_hits"] == 0
+    assert list((folder / "streams").iterdir()) == []
+    copy_launcher(folder, recorder.EXTENSION)
+    assert run(folder)[0]["disk_hits"] == 0
 
 
 def test_plans_are_found_again_in_one_process() -> None:
