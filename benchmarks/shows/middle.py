@@ -148,7 +148,7 @@ PLANTED = (
     "tests/emulator/test_kernels.py",
     "tests/emulator/test_random_graphs.py",
     "tests/graph/test_quotient.py",
-    "tests/templating/test_obeying.py",
+    "tests/planner/test_template.py",
     "tests/test_fuzz.py",
 )
 """Tests that plant faults in plans, loop IR and text, which checks and comparisons have to find."""
