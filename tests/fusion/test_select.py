@@ -227,7 +227,7 @@ def test_measurements_overrule_the_model() -> None:
         evaluator = Evaluator([*usual, measured(joined, factor)])
         groups = fused(graph, evaluator=evaluator).attrs["subgraph"].values()
         assert sum(g.key == joined.key for g in groups) == count
-        assert joined.key in evaluator.asked
+        assert joined.key in evaluator.used_groups
 
 
 GPU = target_of("cuda")
