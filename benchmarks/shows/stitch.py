@@ -137,7 +137,7 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "sharing, shrinking, dominance, 306 of 612 in every language: tests pass",
-        lambda: tests("tests/analysis/test_slots.py", "tests/schedule/test_scratch.py"),
+        lambda: tests("tests/analysis/test_slots.py", "tests/schedule/test_shared_plan.py"),
     ),
     Demand(
         "templates: round trips, positions, checks, enumeration: tests pass",

@@ -1,4 +1,4 @@
-"""Variants: a few templates for each group, all different, and what the model thinks of them."""
+"""Candidates: different templates of a group, ordered by the cost model."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CPU = cpu()
 
 
 def group_of(text: str) -> Group:
-    """The only group of a graph in text."""
-    (found,) = planned(pk.parse(text), "Fusion").attrs["subgraph"].values()
-    return found  # type: ignore[no-any-return]
+    """Return the only group of a graph in text."""
+    (group,) = planned(pk.parse(text), "Fusion").attrs["subgraph"].values()
+    return group  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
@@ -37,29 +37,29 @@ def group_of(text: str) -> Group:
         ("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)", {Composition.THREAD}),
     ],
 )
-def test_a_few_ways_all_different(text: str, compositions: set[Composition]) -> None:
-    """The default first, then by the model's seconds; kernels of each way that there is."""
+def test_candidates_differ_and_are_ordered(text: str, compositions: set[Composition]) -> None:
+    """The default is first, others follow by their costs; all compositions occur."""
     group = group_of(text)
     first, *others = candidates_of(group, CPU)
 
     assert first.schedule == plan_group(group, CPU)
     assert 2 <= len(others) + 1 <= cpu().tiling.variants
-    assert [v.seconds for v in others] == sorted(v.seconds for v in others)
-    assert len({first.template, *(v.template for v in others)}) == len(others) + 1
-    assert {v.schedule.composition for v in (first, *others)} == compositions
+    assert [c.seconds for c in others] == sorted(c.seconds for c in others)
+    assert len({first.template, *(c.template for c in others)}) == len(others) + 1
+    assert {c.schedule.composition for c in (first, *others)} == compositions
 
 
-def test_single_lanes_have_their_own_ways() -> None:
-    """A target without vectors neither turns blocks nor folds short rows together."""
+def test_targets_without_vectors() -> None:
+    """A target without vectors has no BLOCK and SHORT compositions."""
     single = evolve(CPU, lanes=1)
 
     for text in ("x: f32[640, 480]; return transpose(x)", SOFTMAX.format("999, 70", 1)):
-        found = {v.schedule.composition for v in candidates_of(group_of(text), single)}
-        assert found <= {Composition.THREAD, Composition.ROW}
+        kinds = {c.schedule.composition for c in candidates_of(group_of(text), single)}
+        assert kinds <= {Composition.THREAD, Composition.ROW}
 
 
-def test_what_the_model_counts() -> None:
-    """Tiles and rows cost something, idle lanes too, and one tile leaves threads without work."""
+def test_the_cost_of_tiles() -> None:
+    """Tiles and rows have a cost, and one tile leaves threads idle."""
     group = group_of("x: f32[4096, 1024]; return reduce_sum(exp(x), axis=1)")
     plan = plan_group(group, CPU)
     assert isinstance(plan, Schedule)
@@ -73,14 +73,14 @@ def test_what_the_model_counts() -> None:
 
 
 def test_unknown_sizes_have_no_seconds() -> None:
-    """Where the model knows nothing, the order is that of the enumeration."""
-    found = candidates_of(group_of("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)"), CPU)
+    """Candidates of unknown sizes have no costs and keep the order of enumeration."""
+    candidates = candidates_of(group_of("x: f32[n, m]; y: f32[n, 1]; return mul(x, y)"), CPU)
 
-    assert {v.seconds for v in found} == {0.0} and len(found) > 1
+    assert {c.seconds for c in candidates} == {0.0} and len(candidates) > 1
 
 
-def test_the_model_of_parts_is_their_sum() -> None:
-    """A packed group takes as long as its parts."""
+def test_the_cost_of_parts_is_their_sum() -> None:
+    """A packed group costs as much as its parts."""
     x, y = pk.var("x", (99, 7)), pk.var("y", (40, 300))
     graph = pk.Graph([pk.ops.reduce_sum(x, axis=1), pk.ops.reduce_sum(y, axis=1)])
     names = [[n for node, n in graph.names.items() if node.op is not None]]

@@ -1,4 +1,4 @@
-"""The evaluator: what was measured decides, else the model does; records of several merge."""
+"""The evaluator: choices and seconds by measurements, else by the cost model."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SOFTMAX = "x: f32[512, 64]; return softmax(x)"
 
 
 def group_of(text: str) -> Group:
-    """The only group of a graph in text."""
-    (found,) = planned(pk.parse(text), "Fusion").attrs["subgraph"].values()
-    return found  # type: ignore[no-any-return]
+    """Return the only group of a graph in text."""
+    (group,) = planned(pk.parse(text), "Fusion").attrs["subgraph"].values()
+    return group  # type: ignore[no-any-return]
 
 
 GROUP = group_of(SOFTMAX)
@@ -36,65 +36,69 @@ TEXTS = [str(v.template) for v in candidates_of(GROUP, CPU)]
 
 
 def measured(template: str, *samples: float, **more: Any) -> Record:
-    """A record of the softmax."""
+    """Return a record of the softmax."""
     return Record(GROUP.key, template, source=Source.MEASURED, samples=samples, **more)
 
 
 def test_without_records_the_model_decides() -> None:
-    """The usual schedule, and the model's seconds of it."""
-    nobody = Evaluator()
+    """An evaluator without records returns the default schedule and its cost."""
+    empty = Evaluator()
     plan = plan_group(GROUP, CPU)
     assert isinstance(plan, Schedule)
 
-    assert nobody.choose(GROUP, CPU) == plan and len(nobody) == 0
-    assert nobody.seconds(GROUP, CPU) == schedule_cost(GROUP, plan, CPU)
-    assert nobody.estimate(GROUP, CPU, TEXTS[1]).source is Source.MODEL
+    assert empty.choose(GROUP, CPU) == plan and len(empty) == 0
+    assert empty.seconds(GROUP, CPU) == schedule_cost(GROUP, plan, CPU)
+    assert empty.estimate(GROUP, CPU, TEXTS[1]).source is Source.MODEL
 
 
-def test_the_quickest_is_taken() -> None:
-    """Each in turn; its seconds are those measured, its threads are still by the model's."""
+def test_the_fastest_template_is_chosen() -> None:
+    """Any template can be chosen; the schedule keeps the seconds of the cost model."""
     for favourite in TEXTS:
-        known = Evaluator(measured(t, *[1e-6 if t == favourite else 2e-6] * 3) for t in TEXTS)
-        plan = known.choose(GROUP, CPU)
+        evaluator = Evaluator(measured(t, *[1e-6 if t == favourite else 2e-6] * 3) for t in TEXTS)
+        plan = evaluator.choose(GROUP, CPU)
 
         assert isinstance(plan, Schedule)
         assert (plan.source, plan.measured) == (Source.MEASURED, 1e-6)
         assert plan.seconds == plan_group(GROUP, CPU).seconds  # type: ignore[union-attr]
-        assert known.seconds(GROUP, CPU) == known.seconds(GROUP, CPU, favourite) == 1e-6
+        assert evaluator.seconds(GROUP, CPU) == evaluator.seconds(GROUP, CPU, favourite) == 1e-6
         other = next(t for t in TEXTS if t != favourite)
-        assert known.estimate(GROUP, CPU, other).seconds == 2e-6
+        assert evaluator.estimate(GROUP, CPU, other).seconds == 2e-6
 
 
-def test_what_does_not_count() -> None:
-    """A gain within the noise, other targets, faults, MODEL records and templates of others."""
+def test_records_that_do_not_count() -> None:
+    """Small gains, other targets, faults, MODEL records and foreign templates change nothing."""
     usual, other, third, *_ = TEXTS
     little = Evaluator([measured(usual, 1e-6), measured(other, 0.98e-6)])
     faulty = Evaluator([measured(usual, 1e-6), measured(other, 1e-7, fault="other bits")])
     model = Evaluator([measured(usual, 1e-6), Record(GROUP.key, other, model=1e-9)])
     foreign = Evaluator(
-        [measured(usual, 3e-6), measured("nonsense", 1e-9), measured("exp_7[GRID];", 1e-9),
-         measured(third, 1e-6)]
-    )  # fmt: skip
+        [
+            measured(usual, 3e-6),
+            measured("nonsense", 1e-9),
+            measured("exp_7[GRID];", 1e-9),
+            measured(third, 1e-6),
+        ]
+    )
 
-    for known in (little, faulty, model):
-        assert known.choose(GROUP, CPU) == Evaluator([measured(usual, 1e-6)]).choose(GROUP, CPU)
+    for evaluator in (little, faulty, model):
+        assert evaluator.choose(GROUP, CPU) == Evaluator([measured(usual, 1e-6)]).choose(GROUP, CPU)
     assert foreign.estimate(GROUP, CPU).seconds == 1e-6
     blocks = Target("blocks", "cxx", 16, CPU.scratch)
     assert foreign.choose(GROUP, blocks) == plan_group(GROUP, blocks)
     assert Evaluator([measured(other, 1e-9)]).choose(GROUP, CPU).source is Source.MEASURED  # type: ignore[union-attr]
 
 
-def test_a_usual_kernel_that_crashes_is_replaced() -> None:
-    """Though nothing can be held against it."""
-    known = Evaluator([measured(TEXTS[0], fault="crashed"), measured(TEXTS[1], 1.0)])
+def test_a_default_kernel_that_crashes_is_replaced() -> None:
+    """Another measured template is chosen, though there is no comparison."""
+    evaluator = Evaluator([measured(TEXTS[0], fault="crashed"), measured(TEXTS[1], 1.0)])
 
-    assert known.seconds(GROUP, CPU) == 1.0
+    assert evaluator.seconds(GROUP, CPU) == 1.0
     nothing = Evaluator([measured(TEXTS[0], fault="crashed")])
     assert nothing.choose(GROUP, CPU) == plan_group(GROUP, CPU)
 
 
 def test_several_sizes_count_together() -> None:
-    """The best in the mean; one that is much slower anywhere is not taken."""
+    """The geometric mean decides; a template that is much slower at one size is left out."""
     small = {"a": measured("a", 1.0), "b": measured("b", 0.5), "c": measured("c", 0.9)}
     large = {"a": measured("a", 10.0), "b": measured("b", 11.0), "c": measured("c", 9.0)}
 
@@ -103,29 +107,29 @@ def test_several_sizes_count_together() -> None:
     assert ranked("a", [small, {"a": measured("a", 1.0)}]) == ["a"]
 
 
-def test_what_runs_beside_it_is_what_counts() -> None:
-    """Rounds are compared one by one; what is slower in many of them, or in the end, is not taken.
+def test_rounds_are_compared_one_by_one() -> None:
+    """A template that is slower in many rounds, or in the last ones, is not faster.
 
-    So whatever else the machine does in some of them changes nothing.
+    A load of the machine during some rounds has no effect.
     """
     busy = (1.0, 1.0, 9.0, 9.0)
     usual = measured("a", *busy, beside=busy)
 
-    def share(*samples: float) -> float | None:
+    def ratio(*samples: float) -> float | None:
         return measured("b", *samples, beside=busy).ratio
 
-    assert share(0.5, 0.5, 4.5, 4.5) == 0.5
-    assert share(0.5, 0.5, 8.1, 8.1) == pytest.approx(0.9)
-    assert share(0.1, 0.1, 9.9, 9.9) == pytest.approx(1.1)
-    assert share(0.5, 1.5, 4.5, 9.9) == pytest.approx(1.0)
+    assert ratio(0.5, 0.5, 4.5, 4.5) == 0.5
+    assert ratio(0.5, 0.5, 8.1, 8.1) == pytest.approx(0.9)
+    assert ratio(0.1, 0.1, 9.9, 9.9) == pytest.approx(1.1)
+    assert ratio(0.5, 1.5, 4.5, 9.9) == pytest.approx(1.0)
     assert measured("b", 1.0).ratio is None
     by = {"a": usual, "b": measured("b", 0.9, 0.9, 8.0, 8.0, beside=busy), "c": measured("c", 0.1)}
     assert ranked("a", [by]) == ["b", "a"]
     assert ranked("a", [by | {"c": measured("c", 0.1, 0.1)}]) == ["c", "b", "a"]
 
 
-def test_equal_kernels_go_by_their_text() -> None:
-    """So that the order in which they were measured does not matter."""
+def test_equal_scores_are_ordered_by_text() -> None:
+    """The order of measurements does not matter."""
     a, b = Score(1.0, "a"), Score(1.0, "b")
 
     assert kernel_eval_update(a, None) == kernel_eval_update(a, b) == kernel_eval_update(b, a) == a
@@ -133,32 +137,37 @@ def test_equal_kernels_go_by_their_text() -> None:
 
 
 def test_records_merge() -> None:
-    """Samples come together; measuring replaces the model; what ran after a crash may run."""
+    """Samples are joined, measurements replace the model, and a later run clears a crash."""
     parts = [
-        Record(GROUP.key, "a", model=5.0), measured("a", 1.0), measured("a", 3.0, 3.0),
-        Record(GROUP.key, "a", model=5.0), measured("b", fault="crashed"), measured("b", 1.0),
-        measured("c", 1.0), measured("c", 1.0, fault="other bits"),
-    ]  # fmt: skip
+        Record(GROUP.key, "a", model=5.0),
+        measured("a", 1.0),
+        measured("a", 3.0, 3.0),
+        Record(GROUP.key, "a", model=5.0),
+        measured("b", fault="crashed"),
+        measured("b", 1.0),
+        measured("c", 1.0),
+        measured("c", 1.0, fault="other bits"),
+    ]
     for given in (parts, [*reversed(parts)]):
-        found = {t: r for (_, _, t), r in merged(given).items()}
-        assert found["a"].seconds == 3.0 and found["a"].measured
-        assert found["b"].measured and not found["c"].measured
+        by_template = {t: r for (_, _, t), r in merged(given).items()}
+        assert by_template["a"].seconds == 3.0 and by_template["a"].measured
+        assert by_template["b"].measured and not by_template["c"].measured
 
 
-def test_the_model_is_scaled_by_what_was_measured() -> None:
-    """So that groups that were measured and others can be held against each other."""
-    known = Evaluator([measured(TEXTS[0], 4e-6, model=1e-6)])
+def test_measurements_scale_the_model() -> None:
+    """Costs of other groups are multiplied by the median ratio of measured to modelled seconds."""
+    evaluator = Evaluator([measured(TEXTS[0], 4e-6, model=1e-6)])
     other = group_of("x: f32[4096]; return exp(x)")
     plan = plan_group(other, CPU)
     assert isinstance(plan, Schedule)
 
-    assert known.scale == 4.0
-    assert known.seconds(other, CPU) == 4 * schedule_cost(other, plan, CPU)
-    assert known.used_groups == set()
+    assert evaluator.scale == 4.0
+    assert evaluator.seconds(other, CPU) == 4 * schedule_cost(other, plan, CPU)
+    assert evaluator.used_groups == set()
 
 
-def test_no_kernel_takes_forever() -> None:
-    """What cannot be one kernel is infinitely slow."""
+def test_groups_without_a_kernel_take_forever() -> None:
+    """A group that cannot be one kernel has infinite seconds."""
     x = pk.var("x", (4096, 4096))
     rows = pk.ops.exp(x - pk.ops.reduce_max(x, axis=1, keepdims=True))
     both = pk.Graph([rows - pk.ops.reduce_max(rows, axis=0, keepdims=True)])
@@ -167,7 +176,7 @@ def test_no_kernel_takes_forever() -> None:
 
 
 def test_a_tuned_template_is_an_optional_decision(fresh_cache: Path) -> None:
-    """Without fuel kernels are the usual ones, so that bisecting finds a bad template."""
+    """Without fuel kernels have their default templates, so bisecting finds a bad one."""
     graph = pk.parse("x: f32[100000]; return exp(x)")
     (ranked_,) = pk.templates(graph)
     best = str(ranked_.others[0].template)
@@ -179,17 +188,17 @@ def test_a_tuned_template_is_an_optional_decision(fresh_cache: Path) -> None:
         assert context.fuel.spent == ["tuned exp"] * fuel
 
 
-def test_what_can_evaluate() -> None:
-    """An object with its two methods, or "model"; errors about others say what is missing."""
+def test_evaluators_of_users() -> None:
+    """An evaluator is an object with two methods, or "model"; others are refused."""
 
-    class Mine(Evaluator):
-        """Takes the last template."""
+    class LastTemplate(Evaluator):
+        """Chooses the last template."""
 
         def choose(self, group: Group, target: Target) -> Any:
             return plan_group(group, target, candidates_of(group, target)[-1].template)
 
     graph = pk.parse(SOFTMAX)
-    last = pk.templates(graph, evaluator=Mine())[0]
+    last = pk.templates(graph, evaluator=LastTemplate())[0]
     assert last.template == TEXTS[-1]
     assert pk.templates(graph, evaluator="model")[0].template == TEXTS[0]
     with pytest.raises(SettingError, match="must be 'model' or have the methods .* got 'fast'"):

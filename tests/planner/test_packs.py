@@ -1,4 +1,4 @@
-"""What groups fall into, how tiles are shared out, and schedules of several parts."""
+"""Packs: the parts of a group, their tiles, and schedules of several parts."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ MANY = "; ".join([*(f"x{k}: f32[9]" for k in range(5)), "return "]) + ", ".join(
 
 
 def group_of(text: str) -> Group:
-    """The graph in text as a group."""
+    """Return the graph of a text as a group."""
     return Group(planned(pk.parse(text), "Expand"), Kind.PACKED)
 
 
 def schedule_of(group: Group) -> Schedule:
-    """A group's schedule on this machine."""
+    """Return the schedule of a group on this machine."""
     plan = plan_group(group, cpu())
     assert isinstance(plan, Schedule)
     return plan
@@ -60,7 +60,7 @@ def schedule_of(group: Group) -> Schedule:
         ("x: f32[9]; e = exp(x); return neg(e), sin(e)", [(0, 1)]),
         ("x: f32[9]; y: f32[8]; a = exp(x); return a, exp(y), neg(a)", [(0, 2), (1,)]),
         ("x: f32[9]; c: f32[]; y: f32[8]; return mul(x, c), mul(y, c)", [(0,), (1,)]),
-        # One space: what reads the same is one loop, and so are a few arrays; many are not.
+        # Parts of one domain share a loop if they read the same input, or have few arrays.
         ("x: f32[9]; y: f32[8]; return exp(x), exp(y), neg(x)", [(0, 2), (1,)]),
         ("x: f32[9]; y: f32[9]; return exp(x), neg(y)", [(0, 1)]),
         (MANY, [(0, 1, 2, 3), (4,)]),
@@ -72,7 +72,7 @@ def schedule_of(group: Group) -> Schedule:
     ],
 )
 def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
-    """Operators that no edge joins are parts, unless one loop serves both."""
+    """Operators without a path between them are parts, unless one loop computes both."""
     parts = group_of(text).parts
 
     assert [p.outputs for p in parts] == outputs
@@ -91,7 +91,7 @@ def test_parts(text: str, outputs: list[tuple[int, ...]]) -> None:
     ],
 )
 def test_many_readers_of_one_array(make: Any) -> None:
-    """A loop serves at most RESULTS of the parts that read one array, whatever their number."""
+    """A loop computes at most RESULTS of the parts that read one array."""
     graph = planned(pk.Graph(list(make(pk.var("x", (8, 120))))), "CodeGen")
     (group,) = graph.attrs["subgraph"].values()
     (kernel,) = graph.attrs["kernel"].values()
@@ -104,7 +104,7 @@ def test_many_readers_of_one_array(make: Any) -> None:
 
 
 def test_schedules_of_parts() -> None:
-    """Each part is planned as if alone; times add up; short ones share a tile."""
+    """Parts have the schedules that they have alone, costs add up, and short parts share tiles."""
     group = group_of(MIXED)
     plan = schedule_of(group)
     alone = [schedule_of(Group(p.graph, Kind.ELEMWISE)) for p in group.parts]
@@ -121,7 +121,7 @@ def test_schedules_of_parts() -> None:
 
 
 def test_scratch_of_parts_overlaps() -> None:
-    """A kernel has as much scratch as the part that needs most, each from the beginning."""
+    """The scratch memory of parts overlaps; a kernel has that of the largest part."""
     group = group_of(MIXED)
     plan = schedule_of(group)
     shared = plan_shared(group, plan)
@@ -133,7 +133,7 @@ def test_scratch_of_parts_overlaps() -> None:
 
 
 def test_spans() -> None:
-    """Tiles are numbered one behind the other; each tile belongs to somebody."""
+    """The spans of parts cover all tiles of the kernel."""
     group = group_of(
         "x: f32[n]; y: f32[m, 9]; z: f32[k, 700]; return exp(x), exp(transpose(y)), "
         "reduce_sum(z, axis=1)"
@@ -147,15 +147,15 @@ def test_spans() -> None:
     assert plan.shared_tiles == ((0,), (1,), (2,)) and plan.seconds == 0.0
 
 
-def test_a_part_without_a_space() -> None:
-    """A group is infeasible when one of its parts is."""
+def test_a_part_without_a_domain() -> None:
+    """A group has no schedule if one of its parts has none."""
     group = group_of("x: f32[9, 8]; y: f32[4]; return reduce_sum(exp(reduce_sum(x, axis=1))), y")
 
     assert isinstance(plan_group(group, cpu()), Diagnostic)
 
 
-def test_a_stitched_part() -> None:
-    """Where one part would be stitched, all are; nothing of it is overwritten."""
+def test_a_multi_nest_part() -> None:
+    """If one part is a multi-nest kernel, the group is one, and overwrites no inputs."""
     group = group_of(
         "x: f32[64, 30]; w: f32[30, 20]; y: f32[64, 20]; return exp(matmul(x, w)), exp(y)"
     )
@@ -168,7 +168,7 @@ def test_a_stitched_part() -> None:
 
 
 def test_schedules_of_other_groups() -> None:
-    """A schedule is for the group that it was made for."""
+    """Lowering refuses the schedule of another group."""
     group, other = group_of(MIXED), group_of("x: f32[9]; y: f32[8]; return exp(x), exp(y)")
     plan = schedule_of(group)
     with pytest.raises(CodeGenError, match="has 2 parts, its schedule 6 and its scratch 6; run"):
@@ -176,7 +176,7 @@ def test_schedules_of_other_groups() -> None:
 
 
 def test_in_place() -> None:
-    """A part overwrites what it alone reads, at the points where it writes."""
+    """A part may overwrite inputs that it alone reads, at the points where it stores."""
     text = (
         "x: f32[9]; y: f32[8]; z: f32[8, 8]; c: f32[1]; a = mul(x, c); b = exp(y); "
         "d = add(z, y); e = reduce_sum(z, axis=0); return a, b, d, e"
@@ -191,8 +191,8 @@ def test_in_place() -> None:
     assert not {name for name, _ in pairs} & {"y", "z"}
 
 
-def test_tiles_take_as_long_as_others() -> None:
-    """A share of all the work, but not so short that its loop counts, and not over the usual."""
+def test_tiles_of_parts_take_equally_long() -> None:
+    """Tiles have a share of the work, within the limits of the target."""
     target = evolve(cpu(), tile=8192)
     tiling = target.tiling
     assert aim_of([1.0, 0.0], tiling) == 0.0
@@ -203,8 +203,8 @@ def test_tiles_take_as_long_as_others() -> None:
     assert points_of_tile(1e-6, 1e-6, target) == tiling.pack_tile_points
 
 
-def test_bundles() -> None:
-    """Small parts share tiles, behind those of their own; none takes longer than it should."""
+def test_small_parts_share_tiles() -> None:
+    """Small parts are grouped into tiles up to the time of a tile."""
     assert bundles([1.0, 5.0, 2.0, 1.0, 2.0], [True, False, True, True, True], 4.0) == [
         [1],
         [0, 2, 3],
@@ -214,35 +214,35 @@ def test_bundles() -> None:
 
 
 def test_the_larger_size() -> None:
-    """What is larger for certain, else room for both."""
+    """The larger size is returned if it is certain, else the sum."""
     n, m = Size.symbol("n"), Size.symbol("m")
 
     assert (largest(3, 5), largest(n + 2, n), largest(n, n * 3)) == (5, n + 2, n * 3)
     assert largest(n, m) == n + m
 
 
-def test_tiles_of_small_packs() -> None:
-    """Parts of a pack are cut so fine that threads can share them."""
+def test_packs_of_few_tiles() -> None:
+    """Tiles of a pack are small enough for all threads to have some."""
     group = group_of("x: f32[20000]; y: f32[30000]; return exp(x), sin(y)")
     plan = schedule_of(group)
     widths = {p.width for p in plan.parts}
-    wide = plan_group(group, evolve(cpu(), lanes=1))
+    scalar = plan_group(group, evolve(cpu(), lanes=1))
 
     least = cpu().tiling.pack_tile_points
     assert all(isinstance(w, int) and least <= w < cpu().tile for w in widths)
-    assert isinstance(wide, Schedule) and {p.width for p in wide.parts} == {cpu().tile}
+    assert isinstance(scalar, Schedule) and {p.width for p in scalar.parts} == {cpu().tile}
 
 
-def test_sums_of_nothing() -> None:
-    """A part may have results, but no points."""
+def test_sums_of_empty_axes() -> None:
+    """A part may have outputs without points."""
     group = group_of("x: f32[0, 9]; y: f32[50, 90]; return reduce_sum(x, axis=0), exp(y)")
     plan = schedule_of(group)
 
     assert len(plan.parts) == 2 and 0 in [p.domain.size for p in plan.parts]
 
 
-def test_turned_and_straight_are_loops_of_their_own() -> None:
-    """Equal numbers of elements are no common space: positions of one would be divided."""
+def test_a_transposed_reader_has_a_loop_of_its_own() -> None:
+    """Equal numbers of elements are no common domain: indices of one would need divisions."""
     graph = pk.parse("x: f32[80, 70]; return exp(transpose(x)), neg(reverse(x, axis=1))")
 
     assert len(independent_components(graph)) == 2

@@ -1,4 +1,4 @@
-"""Kernels of several phases: what no tile can own lies in memory between two, in one kernel."""
+"""Phased kernels: values that no tile can own cross a grid barrier in memory."""
 
 from __future__ import annotations
 
@@ -42,54 +42,54 @@ Program = Callable[[], list[Any]]
 
 
 def normed(x: Any) -> Any:
-    """Less its mean, over its deviation, along all axes."""
+    """Return a value normalized over all axes."""
     d = x - o.reduce_mean(x)
     return d / o.sqrt(o.reduce_mean(d * d) + 1e-6)
 
 
 def batch_normed(x: Any) -> Any:
-    """Columns less their means, over their deviations."""
+    """Return a matrix with normalized columns."""
     d = x - o.reduce_mean(x, axis=0)
     return d * o.rsqrt(o.reduce_mean(d * d, axis=0) + 1e-5)
 
 
 def over_the_sum() -> list[Any]:
-    """Elements over the sum of all, a prime number of them."""
+    """Return elements divided by the sum of all, of which there is a prime number."""
     x = pk.var("x", (1000003,))
     return [x / o.reduce_sum(x)]
 
 
 def few_over_the_sum() -> list[Any]:
-    """The same of few rows and columns, of which one tile has all."""
+    """Return the same for a small matrix, which fits in one tile."""
     x = o.exp(pk.var("x", (7, 5)))
     return [x / o.reduce_sum(x)]
 
 
 def softmax_of_all() -> list[Any]:
-    """Softmax over two axes: two reductions of all elements, one of what is left of the other."""
+    """Return a softmax over two axes: two reductions of all elements."""
     x = pk.var("x", (300, 1003))
     e = o.exp(x - o.reduce_max(x))
     return [e / o.reduce_sum(e)]
 
 
 def batch_then_rows() -> list[Any]:
-    """Statistics of long columns, and a softmax over each row of what they make."""
+    """Return a softmax of rows after the normalization of long columns."""
     return [softmax_of(batch_normed(pk.var("x", (20011, 37))))]
 
 
 def standardised() -> list[Any]:
-    """The mean and the deviation of everything."""
+    """Return a matrix normalized over all elements."""
     return [normed(pk.var("x", (500, 601)))]
 
 
 def rows_and_columns() -> list[Any]:
-    """Two results without a common number of tiles."""
+    """Return two results without a common number of tiles."""
     y = o.exp(pk.var("x", (5003, 257)))
     return [o.reduce_sum(y, axis=0), o.reduce_sum(y, axis=1)]
 
 
 def chain() -> list[Any]:
-    """Rows, columns, rows and columns again, of which some leave the kernel on their way."""
+    """Return alternating reductions of rows and columns, some of which are outputs."""
     x = pk.var("x", (613, 211))
     a = softmax_of(x)
     b = a / o.reduce_sum(a, axis=0)
@@ -98,53 +98,63 @@ def chain() -> list[Any]:
 
 
 def product_between() -> list[Any]:
-    """A product of rows whose columns are then normalised."""
+    """Return a product of rows with normalized columns."""
     x, w = pk.var("x", (301, 16)), pk.var("w", (16, 24))
     return [batch_normed(o.tanh(softmax_of(x) @ w))]
 
 
 def product_of_products() -> list[Any]:
-    """Both operands of a product are what another one left."""
+    """Return a product with a product as both operands."""
     x = pk.var("x", (2, 96, 96))
     y = o.tanh((x @ x) * 0.1)
     return [o.tanh((y @ y) * 0.1)]
 
 
 def doubles() -> list[Any]:
-    """Two axes of three, in float64."""
+    """Return a float64 value normalized over three axes."""
     return [normed(pk.var("x", (3, 170, 251), "float64"))]
 
 
 def halves() -> list[Any]:
-    """What crosses has 16 bits."""
+    """Return a normalized float16 matrix."""
     return [normed(pk.var("x", (513, 300), "float16"))]
 
 
 def brain_floats() -> list[Any]:
-    """The same of the other kind."""
+    """Return a bfloat16 matrix minus its greatest row sum."""
     x = pk.var("x", (1031, 300), "bfloat16")
     return [x - o.reduce_max(o.reduce_sum(x, axis=1))]
 
 
 def integers() -> list[Any]:
-    """Whole numbers: sums over everything, and what is left."""
+    """Return integers minus their maximum, and a sum."""
     x = pk.var("x", (100003,), "int32")
     return [x - o.reduce_max(x), o.reduce_sum(x * x)]
 
 
 PROGRAMS: tuple[Program, ...] = (
-    over_the_sum, few_over_the_sum, softmax_of_all, batch_then_rows, standardised,
-    rows_and_columns, chain, product_between, product_of_products, doubles, halves, brain_floats,
+    over_the_sum,
+    few_over_the_sum,
+    softmax_of_all,
+    batch_then_rows,
+    standardised,
+    rows_and_columns,
+    chain,
+    product_between,
+    product_of_products,
+    doubles,
+    halves,
+    brain_floats,
     integers,
-)  # fmt: skip
+)
 SMALL = evolve(cpu(), scratch=32768)
-"""Of which a product of products takes more."""
+"""A target with less scratch memory than a product of products needs."""
 SLOW = (over_the_sum, softmax_of_all, batch_then_rows, standardised, rows_and_columns)
-"""Of as many elements as is worth a team of threads."""
+"""Programs large enough for several threads."""
 
 
 def feeds_of(graph: pk.Graph, **sizes: int) -> dict[str, Any]:
-    """Normal numbers for every input, or small whole ones."""
+    """Return normally distributed arrays for every input, or small integers."""
     rng = np.random.default_rng(0)
     feeds = {}
     for n in graph.inputs:
@@ -156,55 +166,55 @@ def feeds_of(graph: pk.Graph, **sizes: int) -> dict[str, Any]:
 
 
 def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
-    """Compiled is what is interpreted, to a few units of the largest value."""
+    """Compare an executable with the interpreter, to a few units of the largest value."""
     with np.errstate(all="ignore"):
-        wanted = pk.interpret(graph, feeds)
-    for found, want in zip(exe(feeds), wanted, strict=True):
-        assert (found.dtype, found.shape) == (want.dtype, want.shape)
-        if want.dtype.kind == "i":
-            np.testing.assert_array_equal(found, want)
+        expected_results = pk.interpret(graph, feeds)
+    for result, expected in zip(exe(feeds), expected_results, strict=True):
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        if expected.dtype.kind == "i":
+            np.testing.assert_array_equal(result, expected)
             continue
-        each = {2: 2e-2, 4: 1e-5, 8: 1e-12}[want.dtype.itemsize]
-        a, b = (np.asarray(v, np.float64) for v in (found, want))
-        np.testing.assert_allclose(a, b, atol=each * np.abs(b).max(initial=1e-9), rtol=0)
+        tolerance = {2: 2e-2, 4: 1e-5, 8: 1e-12}[expected.dtype.itemsize]
+        a, b = (np.asarray(v, np.float64) for v in (result, expected))
+        np.testing.assert_allclose(a, b, atol=tolerance * np.abs(b).max(initial=1e-9), rtol=0)
 
 
 def phased(graph: pk.Graph, names: Any, **options: Any) -> tuple[pk.Graph, Any, Group, Schedule]:
-    """A graph that is one kernel, planned; its node, its group and schedule."""
-    found = planned(graph, "CodeGen", keep_together=names, **options)
-    ((node, group),) = found.attrs["subgraph"].items()
-    return found, node, group, found.attrs["schedule"][node]
+    """Return the plan of a graph that is one kernel, and its node, group and schedule."""
+    plan = planned(graph, "CodeGen", keep_together=names, **options)
+    ((node, group),) = plan.attrs["subgraph"].items()
+    return plan, node, group, plan.attrs["schedule"][node]
 
 
 def kernel_of(graph: pk.Graph, names: Any, **options: Any) -> Kernel:
-    """The kernel of a graph that is one."""
-    found, node, _, _ = phased(graph, names, **options)
-    kernel: Kernel = found.attrs["kernel"][node]
+    """Return the kernel of a graph that is one kernel."""
+    plan, node, _, _ = phased(graph, names, **options)
+    kernel: Kernel = plan.attrs["kernel"][node]
     return kernel
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_one_kernel(program: Program) -> None:
-    """One launch and nothing else, equal bits on any number of threads; the memory plan holds."""
+    """A program is one launch with equal bits on any number of threads."""
     graph, names = together(program())
     options = {"keep_together": names, "target": SMALL}
-    (made,) = prebuilt([graph], [options])
-    exe = pk.compile(made, **options)
-    feeds, found = feeds_of(graph), []
+    (ready,) = prebuilt([graph], [options])
+    exe = pk.compile(ready, **options)
+    feeds, bits = feeds_of(graph), []
     for threads in (1, 2, 4):
         with team_of(threads):
-            found.append([x.tobytes() for x in exe(feeds)])
+            bits.append([x.tobytes() for x in exe(feeds)])
 
     assert len(exe.steps) == len(exe.kernels) == 1
     assert (exe.stats["kernels"], exe.stats["native_calls"]) == (1, 3)
-    assert found[0] == found[1] == found[2]
+    assert bits[0] == bits[1] == bits[2]
     agree(graph, exe, feeds)
     check_storage(exe.graph, exe.graph.attrs["storage"])
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_block_by_block(program: Program) -> None:
-    """Tiles in an order drawn by lot: none reads what another of its phase writes."""
+    """In the block interpreter, no tile reads a value that another tile of its phase stores."""
     graph, names = together(program())
     small = evolve(SMALL, name="blocks")
     exe = pk.compile(graph, target=small, keep_together=names)
@@ -213,12 +223,19 @@ def test_block_by_block(program: Program) -> None:
     agree(graph, exe, feeds_of(graph))
 
 
-@pytest.mark.parametrize("program, phases", [
-    (over_the_sum, 3), (few_over_the_sum, 1), (softmax_of_all, 5), (batch_then_rows, 5),
-    (standardised, 5), (rows_and_columns, 2),
-])  # fmt: skip
-def test_as_few_phases_as_there_can_be(program: Program, phases: int) -> None:
-    """Long folds are two; small groups that one tile can own are left to it."""
+@pytest.mark.parametrize(
+    "program, phases",
+    [
+        (over_the_sum, 3),
+        (few_over_the_sum, 1),
+        (softmax_of_all, 5),
+        (batch_then_rows, 5),
+        (standardised, 5),
+        (rows_and_columns, 2),
+    ],
+)
+def test_groups_have_few_phases(program: Program, phases: int) -> None:
+    """A long reduction takes two phases; a small group is one tile."""
     graph, names = together(program())
     _, _, group, plan = phased(graph, names)
 
@@ -228,7 +245,7 @@ def test_as_few_phases_as_there_can_be(program: Program, phases: int) -> None:
         assert group.kind is Kind.PHASED and str(plan).startswith("phased[")
 
 
-def test_long_folds_have_tiles_for_all_threads() -> None:
+def test_long_reductions_have_tiles_for_all_threads() -> None:
     """Each phase that reads the input of a reduction to one element divides it among tiles."""
     graph, names = together(softmax_of_all())
     kernel = kernel_of(graph, names)
@@ -238,8 +255,8 @@ def test_long_folds_have_tiles_for_all_threads() -> None:
     assert kernel.grid == sum(n for n, _ in kernel.phases)
 
 
-def test_what_crosses_lies_in_the_arena() -> None:
-    """A value that a later phase reads is a result that nobody else has, while the step runs."""
+def test_values_between_phases_lie_in_the_arena() -> None:
+    """A value between phases is an output of the group in temporary memory."""
     graph, names = together(over_the_sum())
     exe = pk.compile(graph, target="blocks", keep_together=names)
     ((node, group),) = exe.graph.attrs["subgraph"].items()
@@ -252,7 +269,7 @@ def test_what_crosses_lies_in_the_arena() -> None:
     assert group.called(group.graph.outputs[1].node).endswith("_part")
 
 
-def test_results_that_cross_lie_where_they_leave() -> None:
+def test_outputs_between_phases_are_stored_once() -> None:
     """A result that a later phase reads is stored once."""
     x = pk.var("x", (20011, 37))
     mean = o.reduce_mean(x, axis=0)
@@ -265,11 +282,11 @@ def test_results_that_cross_lie_where_they_leave() -> None:
     agree(graph, pk.compile(graph, target="blocks", keep_together=names), feeds_of(graph))
 
 
-def test_expensive_values_cross_and_cheap_ones_do_not() -> None:
-    """What would be computed again in two phases is stored, where the model says it is quicker."""
+def test_expensive_values_are_stored_and_cheap_ones_recomputed() -> None:
+    """A value that two phases need is stored if the cost model finds that faster."""
     x = pk.var("x", (1 << 20,))
-    cheap, dear = x * 2.0, o.tgamma(o.exp(o.tanh(o.exp(x))))
-    for value, crosses in ((cheap, False), (dear, True)):
+    cheap, expensive = x * 2.0, o.tgamma(o.exp(o.tanh(o.exp(x))))
+    for value, crosses in ((cheap, False), (expensive, True)):
         graph, names = together([value / o.reduce_sum(value)])
         _, node, _, _ = phased(graph, names)
         assert ((1 << 20,) in [e.shape for e in node.entries[1:]]) == crosses
@@ -277,7 +294,7 @@ def test_expensive_values_cross_and_cheap_ones_do_not() -> None:
 
 @pytest.mark.parametrize("target", ["blocks", "cpu"])
 def test_batches_of_any_size(target: str) -> None:
-    """Sizes that a call gives: tiles, chunks and the arena follow; none is a size as well."""
+    """One kernel computes batches of any size, with zero rows, too."""
     x = pk.var("x", (None, 37))
     y = softmax_of(batch_normed(x))
     graph, names = together([y, o.reduce_sum(y)])
@@ -291,8 +308,8 @@ def test_batches_of_any_size(target: str) -> None:
     assert len(exe.kernels) == 1 and plan.composition is Composition.PHASED
 
 
-def test_empty_arrays_are_left_to_themselves() -> None:
-    """What has no elements is in no kernel with others, as ever."""
+def test_empty_arrays_are_not_fused() -> None:
+    """A value without elements is in no kernel with others."""
     x = pk.var("x", (0, 5))
     graph, names = together([batch_normed(x)])
     exe = pk.compile(graph, target="blocks", keep_together=names)
@@ -301,16 +318,16 @@ def test_empty_arrays_are_left_to_themselves() -> None:
     agree(graph, exe, feeds_of(graph))
 
 
-def test_other_fusion_is_as_it_was() -> None:
-    """Without keep_together nothing runs in phases."""
+def test_fusion_alone_makes_no_phases() -> None:
+    """Without keep_together no kernel has phases."""
     for program in SLOW:
-        found = planned(pk.Graph(program()), "SchedulePlan")
-        assert all(not s.phase_outputs for s in found.attrs["schedule"].values())
-        assert all(g.kind is not Kind.PHASED for g in found.attrs["subgraph"].values())
+        plan = planned(pk.Graph(program()), "SchedulePlan")
+        assert all(not s.phase_outputs for s in plan.attrs["schedule"].values())
+        assert all(g.kind is not Kind.PHASED for g in plan.attrs["subgraph"].values())
 
 
 def test_fused_twice() -> None:
-    """A graph of phases is opened and fused again; it is stored and read."""
+    """A phased group can be fused again, and stored as JSON."""
     graph, names = together(over_the_sum())
     once = planned(graph, "Fusion", keep_together=names)
     again = pk.ApplyPasses(once, "Fusion")
@@ -323,18 +340,18 @@ def test_fused_twice() -> None:
     assert len(node.entries) == 3
 
 
-# Checks find what phases are for.
+# Checks find missing barriers.
 
 
 def merged(ast: KernelAST) -> KernelAST:
-    """All phases as one: no tile waits for another."""
+    """Return a kernel with all phases as one."""
     parts = tuple(part for phase in ast.phases for part in phase.parts)
     last = ast.phases[-1]
     return evolve(ast, phases=(Phase(last.tile, parts),))
 
 
 def side_by_side(ast: KernelAST) -> KernelAST:
-    """All phases as packed parts: each has tiles of its own, and nobody waits for them."""
+    """Return a kernel with the phases as packed parts, without barriers in between."""
     first, parts = const(0, dt.int64), []
     for phase in ast.phases:
         end = first + phase.tile.stop
@@ -345,7 +362,7 @@ def side_by_side(ast: KernelAST) -> KernelAST:
 
 @pytest.mark.parametrize("program", [over_the_sum, softmax_of_all, batch_then_rows, standardised])
 def test_missing_barriers_are_found(program: Program) -> None:
-    """Without the barrier a tile reads what another one writes: both checks say so."""
+    """The race check finds that a tile reads a value that another tile stores."""
     graph, names = together(program())
     kernel = kernel_of(graph, names)
     check_stage_races(kernel.ast, "whole", kernel.sizes)
@@ -355,7 +372,7 @@ def test_missing_barriers_are_found(program: Program) -> None:
 
 
 def test_missing_barriers_are_found_block_by_block() -> None:
-    """The interpreter meets the tile that wrote, or finds nothing there yet."""
+    """The block interpreter finds a load of a value that another tile stores, or of none."""
     graph, names = together(standardised())
     kernel = kernel_of(graph, names)
     sizes = dict(zip(kernel.ast.sizes, (evaluate(n, {}) for n in kernel.sizes), strict=True))
@@ -366,14 +383,14 @@ def test_missing_barriers_are_found_block_by_block() -> None:
         run_blocks(side_by_side(kernel.ast), arrays, sizes)
 
 
-# Scratch, and schedules that are of something else.
+# Scratch memory, and schedules of other groups.
 
 
-def test_scratch_of_one_phase_is_free_in_the_next() -> None:
-    """Arrays of different phases lie over each other; a tile has as much as the largest needs."""
+def test_scratch_of_phases_overlaps() -> None:
+    """The scratch memory of phases overlaps; a kernel has that of the largest phase."""
     graph, names = together(product_of_products())
-    found, node, _, plan = phased(graph, names, target=SMALL)
-    shared, kernel = found.attrs["shared"][node], found.attrs["kernel"][node]
+    graph, node, _, plan = phased(graph, names, target=SMALL)
+    shared, kernel = graph.attrs["shared"][node], graph.attrs["kernel"][node]
     needs = [p.nbytes for p in shared.parts]
 
     assert len(plan.phase_outputs) == 2 and all(n > 0 for n in needs)
@@ -381,7 +398,7 @@ def test_scratch_of_one_phase_is_free_in_the_next() -> None:
 
 
 def test_a_schedule_is_for_its_group() -> None:
-    """Phases of another group are refused, and so is scratch of another schedule."""
+    """Lowering refuses the schedule of another group and the scratch plan of another schedule."""
     graph, names = together(over_the_sum())
     _, _, group, plan = phased(graph, names)
     shared = plan_shared(group, plan)
@@ -393,35 +410,35 @@ def test_a_schedule_is_for_its_group() -> None:
 
 
 def one_by_one(group: Group, target: Target) -> Schedule | Diagnostic:
-    """A planner that serves one result at a time."""
+    """Plan a group of one output, and refuse others."""
     if len(group.graph.outputs) > 1:
         return Diagnostic("pack.dependence")
     return plan_group(group, target)
 
 
-def test_what_crosses_must_be_a_result() -> None:
-    """Where two phases would need one fold, the error says which; as a result it is made once."""
+def test_values_between_phases_must_be_outputs() -> None:
+    """A reduction that two phases need is refused unless it is an output."""
     x = pk.var("x", (9, 70))
     total = o.reduce_sum(x)
     more, less = x + total, x - total
-    found = plan_phased(Group(pk.Graph([more, less]), Kind.PHASED), cpu(), one_by_one)
-    assert isinstance(found, Diagnostic) and found.code == "phase.repeated_reduction"
-    assert str(found).startswith("reduce_sum would be reduced in two phases")
+    refusal = plan_phased(Group(pk.Graph([more, less]), Kind.PHASED), cpu(), one_by_one)
+    assert isinstance(refusal, Diagnostic) and refusal.code == "phase.repeated_reduction"
+    assert str(refusal).startswith("reduce_sum would be reduced in two phases")
 
     plan = plan_phased(Group(pk.Graph([more, less, total]), Kind.PHASED), cpu(), one_by_one)
     assert isinstance(plan, Schedule) and plan.phase_outputs == ((2,), (0,), (1,))
 
 
-def test_an_input_is_no_result() -> None:
-    """Nothing stores it."""
+def test_an_input_is_no_output() -> None:
+    """An output that is an input is refused."""
     x = pk.var("x", (9,))
-    found = plan_phased(Group(pk.Graph([x, -x]), Kind.PHASED), cpu(), one_by_one)
+    refusal = plan_phased(Group(pk.Graph([x, -x]), Kind.PHASED), cpu(), one_by_one)
 
-    assert isinstance(found, Diagnostic) and found.code == "graph.output_is_input"
+    assert isinstance(refusal, Diagnostic) and refusal.code == "graph.output_is_input"
 
 
 def test_a_dialect_without_phases() -> None:
-    """One that has no spelling for them says so, and what to do."""
+    """A dialect without phases refuses a phased kernel."""
     from passkit.dialects import OPENCL, register_dialect
 
     register_dialect(evolve(OPENCL, name="test_one_phase", phases=None))
@@ -431,8 +448,8 @@ def test_a_dialect_without_phases() -> None:
         planned(graph, "CodeGen", keep_together=names, target=target)
 
 
-def test_equal_groups_are_equal_kernels() -> None:
-    """Names do not matter, nor who asked first."""
+def test_equal_groups_have_equal_kernels() -> None:
+    """Kernels are memoised without regard to names."""
     kernels = []
     for name in ("x", "y"):
         x = pk.var(name, (1000003,))
@@ -448,7 +465,7 @@ def test_equal_groups_are_equal_kernels() -> None:
 
 
 def test_templates() -> None:
-    """What phases do is read off as a template; others are obeyed, each phase by its own stages."""
+    """Each phase has the distribution of loops that a template describes."""
     graph, names = together(standardised())
     ranked = pk.templates(graph, keep_together=names)[0]
 
@@ -466,7 +483,7 @@ def test_templates() -> None:
 
 
 def test_a_template_of_one_phase() -> None:
-    """A phase has other tiles, the others stay; what is not possible is refused."""
+    """A template can change the tiles of one phase; an impossible one is refused."""
     graph, names = together(over_the_sum())
     ranked = pk.templates(graph, keep_together=names)[0]
     assert "div_1[GRID_/8192-CTA_8192]" in ranked.template or "div_1[" in ranked.template
@@ -483,12 +500,11 @@ def test_a_template_of_one_phase() -> None:
 
 
 def test_pictures_and_pages() -> None:
-    """A frame for each phase, its stages, and what it leaves."""
+    """A picture has a frame for each phase."""
     graph, names = together(batch_then_rows())
     exe: Executable = pk.compile(graph, target="blocks", keep_together=names)
     text = str(pk.viz.plan(exe.graph))
-    told = exe.graph.attrs["schedule"]
-    (plan,) = told.values()
+    (plan,) = exe.graph.attrs["schedule"].values()
 
     assert "phased, 5 phases" in text and text.count('label="phase 4') == 1
     assert len(plan.parts) == 5

@@ -1,4 +1,4 @@
-"""Schedules as data: splits, what is kept where, streaming, and what may be done in place."""
+"""Schedules: splits, staged values, streamed outputs, and outputs in place of inputs."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from tests.row_programs import SOFTMAX
 
 
 def test_splits() -> None:
-    """The 2018 triple: the dimension, the chunk, its kind; sword is the number of pieces."""
+    """A split is the 2018 triple of dimension, chunk and kind; sword is the number of chunks."""
     split = Split(1, 8, SplitKind.COLUMN)
 
     assert (split.sword(17), split.sword(16), str(split)) == (3, 2, "(1, 8, Column)")
     assert str(split.sword(Size.symbol("n"))) == "(7 + n)//(8)"
 
 
-def test_tiles_have_about_as_many_points() -> None:
-    """Rows make tiles of the target's number of points; long rows are tiles by themselves."""
+def test_tiles_have_the_points_of_the_target() -> None:
+    """Tiles of short rows have the target's number of points; a long row is a tile."""
     chunks = [only(scheduled(SOFTMAX.format(f"99999, {m}", 1))).split.chunk for m in (512, 1 << 17)]
 
     assert chunks == [cpu().tile // 512, 1]
 
 
-def test_what_costs() -> None:
+def test_expensive_operators() -> None:
     """Transcendental functions cost more than arithmetic and movement."""
     for text, costly in (("exp(x)", True), ("neg(x)", False), ("transpose(x)", False)):
         assert is_expensive(pk.parse(f"x: f32[3, 3]; return {text}").outputs[0].node) is costly
 
 
-def test_streams_move_what_is_kept() -> None:
-    """What lay in a result that is streamed now lies in scratch, if a row has room there."""
+def test_streamed_outputs_stage_no_values() -> None:
+    """A value staged in a streamed output moves to scratch memory if a row fits there."""
     plan = only(scheduled(SOFTMAX.format("9, 300", 1)))
     moved = stream_outputs(plan, (0,), cpu())
     tight = stream_outputs(plan, (0,), evolve(cpu(), scratch=64))
@@ -51,7 +51,7 @@ def test_streams_move_what_is_kept() -> None:
 
 
 def test_in_place() -> None:
-    """A result may overwrite an input that is read just where it is written."""
+    """A result may overwrite an input that is read at the same point only."""
 
     def pairs(text: str) -> list[tuple[int, int]]:
         graph = planned(pk.parse(text), "Fusion")
@@ -78,7 +78,7 @@ def test_in_place() -> None:
     ],
 )
 def test_in_place_of_rows(text: str, allowed: list[str]) -> None:
-    """Behind a sum a result may overwrite what is read once the sum is there, and not before."""
+    """A row value may overwrite an input that is read only after the reduction."""
     given = "x: f32[8, 8]; w: f32[8]; v: f32[8]; "
     (node,) = [n for n in planned(pk.parse(given + text), "Fusion").nodes if n.op is FUSED]
 
@@ -87,8 +87,8 @@ def test_in_place_of_rows(text: str, allowed: list[str]) -> None:
 
 
 @pytest.mark.parametrize("target, places", [("cpu", 1), ("cuda", 0), ("opencl", 0), ("blocks", 0)])
-def test_rows_in_place_are_made_by_one_thread(target: str, places: int) -> None:
-    """Elsewhere all threads of a block may still read what one of them would write."""
+def test_rows_in_place_need_one_thread_per_row(target: str, places: int) -> None:
+    """On GPUs other threads of a block may read an element after one of them stores it."""
     graph = pk.parse(
         "x: f32[8, 8]; w: f32[8]; y = exp(w); s = add(reduce_sum(x, axis=1), y); "
         "return relu(reshape(s, shape=(2, 4)))"

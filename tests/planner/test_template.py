@@ -1,4 +1,4 @@
-"""Templates wired into plans: what schedules do in words, and kernels that obey words."""
+"""Templates of schedules, and kernels with given templates."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 
 
 def groups(graph: pk.Graph, **options: Any) -> list[Group]:
-    """The groups of a graph."""
+    """Return the groups of a graph."""
     return list(planned(graph, "Fusion", **options).attrs["subgraph"].values())
 
 
 def group_of(text: str, **options: Any) -> Group:
-    """The only group of a graph in text."""
-    (found,) = groups(pk.parse(text), **options)
-    return found
+    """Return the only group of a graph in text."""
+    (group,) = groups(pk.parse(text), **options)
+    return group
 
 
-def said(text: str, target: Target | None = None) -> str:
-    """The template of the only group of a graph in text."""
+def template_text(text: str, target: Target | None = None) -> str:
+    """Return the template of the only group of a graph in text."""
     group, target = group_of(text), target or cpu()
     plan = plan_group(group, target)
     assert isinstance(plan, Schedule)
@@ -59,46 +59,59 @@ def said(text: str, target: Target | None = None) -> str:
 
 
 @pytest.mark.parametrize(
-    "text, wanted",
+    "text, expected",
     [
         ("x: f32[99999]; return exp(x)", "exp_1[GRID_/8192-CTA_8192];"),
         ("x: f32[n]; return exp(x)", "exp_1[GRID_/8192-CTA_8192];"),
         ("x: f32[100]; return exp(x)", "exp_1[CTA];"),
         ("x: f32[n, m]; y: f32[n, 1]; return add(x, y)", "add_1[GRID_~8192,CTA];"),
         ("x: f32[999, 512]; y: f32[999, 1]; return add(x, y)", "add_1[GRID_63-WARP_16,CTA];"),
-        ("x: f32[640, 480]; return transpose(x)",
-         "transpose_1[GRID_/64-THREAD_64,GRID_/256-CTA_256];"),
+        (
+            "x: f32[640, 480]; return transpose(x)",
+            "transpose_1[GRID_/64-THREAD_64,GRID_/256-CTA_256];",
+        ),
         ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[WARP,CTA];"),
-        ("x: f32[999, 300]; return exp(reduce_sum(x, axis=1))",
-         "reduce_sum_1[GRID_37-WARP_27,CTA]S; exp_1[GRID_37-WARP_27];"),
-        (SOFTMAX.format("4096, 1024", 1),
-         ("reduce_max_1[GRID_512-WARP_8,CTA]S; exp_1[GRID_512-WARP_8,CTA]S; "
-          "reduce_sum_1[GRID_512-WARP_8,CTA]S; div_1[GRID_512-WARP_8,CTA];")),
-        (SOFTMAX.format("4096, 17", 1),
-         ("reduce_max_1[GRID_86-CTA_48,THREAD]S; exp_1[GRID_86-CTA_48,CTA]S; "
-          "reduce_sum_1[GRID_86-CTA_48,THREAD]S; div_1[GRID_86-CTA_48,CTA];")),
-        ("x: f32[100, 4096]; return reduce_max(x, axis=0)",
-         "reduce_max_1[THREAD,GRID_8-CTA_512];"),
-        ("x: f32[5, 300, 1024]; return reduce_max(x, axis=1)",
-         "reduce_max_1[GRID,THREAD,GRID_2-CTA_512];"),
+        (
+            "x: f32[999, 300]; return exp(reduce_sum(x, axis=1))",
+            "reduce_sum_1[GRID_37-WARP_27,CTA]S; exp_1[GRID_37-WARP_27];",
+        ),
+        (
+            SOFTMAX.format("4096, 1024", 1),
+            (
+                "reduce_max_1[GRID_512-WARP_8,CTA]S; exp_1[GRID_512-WARP_8,CTA]S; "
+                "reduce_sum_1[GRID_512-WARP_8,CTA]S; div_1[GRID_512-WARP_8,CTA];"
+            ),
+        ),
+        (
+            SOFTMAX.format("4096, 17", 1),
+            (
+                "reduce_max_1[GRID_86-CTA_48,THREAD]S; exp_1[GRID_86-CTA_48,CTA]S; "
+                "reduce_sum_1[GRID_86-CTA_48,THREAD]S; div_1[GRID_86-CTA_48,CTA];"
+            ),
+        ),
+        ("x: f32[100, 4096]; return reduce_max(x, axis=0)", "reduce_max_1[THREAD,GRID_8-CTA_512];"),
+        (
+            "x: f32[5, 300, 1024]; return reduce_max(x, axis=1)",
+            "reduce_max_1[GRID,THREAD,GRID_2-CTA_512];",
+        ),
     ],
-)  # fmt: skip
-def test_what_schedules_do(text: str, wanted: str) -> None:
-    """Rows of a tile are WARP, its lanes CTA, serial loops THREAD; GRID is what a tile takes."""
-    assert said(text) == wanted
+)
+def test_templates_of_schedules(text: str, expected: str) -> None:
+    """Rows of a tile are WARP, vectors CTA, serial loops THREAD; GRID has the number of tiles."""
+    assert template_text(text) == expected
 
 
-def test_single_lanes_have_no_blocks_of_two_axes() -> None:
-    """A target without vectors goes through rows of a transpose as of anything else."""
+def test_targets_without_vectors_have_no_blocks_of_two_axes() -> None:
+    """On a target without vectors tiles of a transpose are rows."""
     single = evolve(cpu(), lanes=1)
 
-    assert said("x: f32[640, 480]; return transpose(x)", single) == (
+    assert template_text("x: f32[640, 480]; return transpose(x)", single) == (
         "transpose_1[GRID_40-WARP_12,CTA];"
     )
 
 
 def cases() -> Iterator[tuple[Group, Target]]:
-    """Groups of random graphs, for vectors and for single lanes."""
+    """Yield groups of random graphs, for targets with and without vectors."""
     for seed in range(40):
         for group in groups(random_case(seed).graph):
             yield group, evolve(cpu(), tile=256, lanes=1 if seed % 3 == 0 else 16)
@@ -109,17 +122,17 @@ def cases() -> Iterator[tuple[Group, Target]]:
 
 
 def test_templates_round_trip() -> None:
-    """Each template of a group checks, plans to the schedule that it came from, and reads back."""
+    """A candidate's template plans to a schedule that has this template."""
     count = 0
     for group, target in cases():
-        found = candidates_of(group, target)
-        assert 1 <= len(found) <= cpu().tiling.variants
-        assert len({v.template for v in found}) == len(found)
-        for variant in found:
-            again = plan_group(group, target, parse_template(str(variant.template)))
-            assert isinstance(again, Schedule), (group, str(variant.template), again)
+        candidates = candidates_of(group, target)
+        assert 1 <= len(candidates) <= cpu().tiling.variants
+        assert len({c.template for c in candidates}) == len(candidates)
+        for candidate in candidates:
+            again = plan_group(group, target, parse_template(str(candidate.template)))
+            assert isinstance(again, Schedule), (group, str(candidate.template), again)
             assert again.source is Source.USER
-            assert template_of(group, again, target) == variant.template
+            assert template_of(group, again, target) == candidate.template
             count += 1
     assert count > 400
 
@@ -130,32 +143,32 @@ ATTRS = (
 )
 
 
-def test_any_words_are_obeyed_or_refused() -> None:
-    """What is written at random has a schedule that does it, or an answer; never another."""
+def test_random_templates_are_applied_or_refused() -> None:
+    """A random template has a schedule that it describes, or is refused."""
     rng = random.Random(0)
-    obeyed = refused = 0
+    applied = refused = 0
     for group, target in cases():
-        stages = list(candidates_of(group, target)[0].template.values)
+        values = list(candidates_of(group, target)[0].template.values)
         for _ in range(12):
-            k = rng.randrange(len(stages))
-            attrs = ",".join(rng.choice(ATTRS) for _ in stages[k].attrs)
-            text = f"{stages[k].name}[{attrs}]{'S' if stages[k].shared else ''};"
-            words = " ".join(text if j == k else str(s) for j, s in enumerate(stages))
+            k = rng.randrange(len(values))
+            attrs = ",".join(rng.choice(ATTRS) for _ in values[k].attrs)
+            text = f"{values[k].name}[{attrs}]{'S' if values[k].shared else ''};"
+            template = " ".join(text if j == k else str(v) for j, v in enumerate(values))
             try:
-                plan = plan_group(group, target, parse_template(words))
+                plan = plan_group(group, target, parse_template(template))
             except ScheduleError:
                 refused += 1
                 continue
             if isinstance(plan, Diagnostic):
                 refused += 1
                 continue
-            obeyed += 1
+            applied += 1
             again = plan_group(group, target, template_of(group, plan, target))
-            assert again == plan, (words, str(template_of(group, plan, target)))
-    assert obeyed > 100 and refused > 100
+            assert again == plan, (template, str(template_of(group, plan, target)))
+    assert applied > 100 and refused > 100
 
 
-# Ownership: the marks of the block interpreter against the words.
+# The block of each element: the block interpreter against templates.
 
 
 def values_of_group(group: Group, schedule: Schedule, target: Target) -> list[ValueLoops]:
@@ -165,8 +178,8 @@ def values_of_group(group: Group, schedule: Schedule, target: Target) -> list[Va
 
 
 def owners_by_template(template: ValueTemplate, value: ValueLoops) -> list[tuple[int, ...]]:
-    """The block of each element of a result, by what a template says."""
-    found = []
+    """Return the block of each element of a result by its template."""
+    blocks = []
     for i in product(*(range(int(n)) for n in value.result_shape)):
         at = dict(zip(value.result_loops, i, strict=True)) if value.result_loops else {}
         block = []
@@ -175,12 +188,12 @@ def owners_by_template(template: ValueTemplate, value: ValueLoops) -> list[tuple
             assert isinstance(extent, int)
             if part is not None:
                 block.append(at[d] // int(part.steps(extent)))
-        found.append(tuple(block))
-    return found
+        blocks.append(tuple(block))
+    return blocks
 
 
-def owners_by_marks(kernel: Kernel) -> dict[str, np.ndarray]:
-    """The tile that stored each element of each result."""
+def owners_by_interpreter(kernel: Kernel) -> dict[str, np.ndarray]:
+    """Return the tile that stored each element of each result."""
     rng = np.random.default_rng(0)
     sizes = [evaluate(n, {}) for n in kernel.sizes]
     arrays = [
@@ -209,15 +222,15 @@ OWNED = (
 
 
 @pytest.mark.parametrize("text", OWNED)
-def test_tiles_own_what_templates_say(text: str) -> None:
-    """Two elements of a result lie in one tile just where the words put them in one block."""
+def test_tiles_have_the_elements_of_templates(text: str) -> None:
+    """Two elements of a result are stored by one tile if and only if the template has one block."""
     graph = pk.parse(text)
     ((node, group),) = planned(graph, "Fusion").attrs["subgraph"].items()
     seen = set()
     for candidate in candidates_of(group, cpu()):
         plan = planned(graph, "CodeGen", templates={node.name: candidate.template})
         (kernel,) = plan.attrs["kernel"].values()
-        marks = owners_by_marks(kernel)
+        marks = owners_by_interpreter(kernel)
         loops = {v.name: v for v in values_of_group(group, candidate.schedule, cpu())}
         outputs = [v for v in candidate.template.values if loops[v.name].is_output]
         assert len(outputs) == len(marks)
@@ -237,13 +250,13 @@ def _same_blocks(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def test_attention_under_all_its_templates() -> None:
-    """A stitched kernel is cut elsewhere by each of its templates, and computes the same."""
+    """A multi-nest kernel has equal results under all its templates."""
     q, k, v = (pk.var(name, (2, 33, 8)) for name in "qkv")
     graph = pk.Graph([pk.ops.softmax(pk.ops.matmul(q, k, transpose_b=True) * 0.3) @ v])
     names = [[n for node, n in graph.names.items() if node.op is not None]]
     rng = np.random.default_rng(0)
     feeds = {n: rng.standard_normal((2, 33, 8)).astype(np.float32) for n in "qkv"}
-    (wanted,) = pk.interpret(graph, feeds)
+    (expected,) = pk.interpret(graph, feeds)
     ranked = pk.templates(graph, keep_together=names)[0]
     texts = [ranked.template, *(str(o.template) for o in ranked.others)]
     tiles = set()
@@ -252,54 +265,54 @@ def test_attention_under_all_its_templates() -> None:
             run = pk.compile(
                 graph, target=target, keep_together=names, templates={ranked.name: text}
             )
-            np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
+            np.testing.assert_allclose(run(feeds)[0], expected, rtol=2e-5, atol=1e-6)
         tiles.add(run.kernels[0].grid)
     assert len(texts) > 4 and len(tiles) > 2
 
 
-def test_rows_on_both_sides_of_a_fold() -> None:
-    """What is kept between stages is dealt out to blocks as the folds beside it are."""
+def test_rows_on_both_sides_of_a_reduction() -> None:
+    """Staged values have the blocks of the reductions beside them."""
     graph = pk.Graph([pk.ops.softmax(pk.var("x", (2, 5, 700)), axis=1)])
     x = np.random.default_rng(0).standard_normal((2, 5, 700)).astype(np.float32)
-    (wanted,) = pk.interpret(graph, {"x": x})
+    (expected,) = pk.interpret(graph, {"x": x})
     ranked = pk.templates(graph)[0]
     texts = [ranked.template, *(str(o.template) for o in ranked.others)]
     for text in texts:
         assert "exp_1[GRID,THREAD," in text
         for target in ("blocks", "cpu"):
             run = pk.compile(graph, target=target, templates={ranked.name: text})
-            np.testing.assert_allclose(run(x=x)[0], wanted, rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(run(x=x)[0], expected, rtol=1e-5, atol=1e-7)
     assert len(texts) > 2
     wrong = re.sub(r"exp_1\[GRID,THREAD,[^]]*\]", "exp_1[GRID,GRID,CTA]", texts[0])
     with pytest.raises(ScheduleError, match="exp_1: loop 1 is reduced and cannot be GRID; a block"):
         pk.compile(graph, templates={ranked.name: wrong})
 
 
-def test_results_that_follow_what_they_move() -> None:
-    """Heads put side by side have no loops of their own: a template speaks of what is moved."""
+def test_derived_outputs() -> None:
+    """An output that only moves a value has no loops of its own."""
     q, k, v = (pk.var(name, (2, 3, 17, 8)) for name in "qkv")
     heads = pk.ops.softmax(pk.ops.matmul(q, k, transpose_b=True)) @ v
     graph = pk.Graph([pk.ops.reshape(pk.ops.transpose(heads, (0, 2, 1, 3)), shape=(2, 17, 24))])
     names = [[n for node, n in graph.names.items() if node.op is not None]]
     rng = np.random.default_rng(0)
     feeds = {n: rng.standard_normal((2, 3, 17, 8)).astype(np.float32) for n in "qkv"}
-    (wanted,) = pk.interpret(graph, feeds)
+    (expected,) = pk.interpret(graph, feeds)
     ranked = pk.templates(graph, keep_together=names)[0]
     texts = [ranked.template, *(str(o.template) for o in ranked.others)]
 
     assert "reshape" not in texts[0] and any("reshape" in text for text in texts)
     for text in texts[:6]:
         run = pk.compile(graph, target="blocks", keep_together=names, templates={ranked.name: text})
-        np.testing.assert_allclose(run(feeds)[0], wanted, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(run(feeds)[0], expected, rtol=2e-5, atol=1e-6)
 
 
-def test_values_of_packed_parts_have_the_names_of_the_whole() -> None:
-    """A stitched part of a packed kernel, two of whose values have one operator."""
+def test_a_packed_group_with_two_values_of_one_operator() -> None:
+    """The names of values in a part of a packed group are those of the group."""
     assert check(subject(744))[2] == []
 
 
-def test_phases_may_leave_out_what_they_compute_again() -> None:
-    """A template of phases need not name what a stitched one of them does not keep."""
+def test_templates_of_phases_may_leave_out_recomputed_values() -> None:
+    """A template need not name values that a multi-nest phase computes again."""
     graph = pk.parse(
         "x: f32[33, 2, 33]; y: f32[33, 33, 2]; z: f32[33, 33, 33]; s = sub(x, x);"
         "t = tanh(matmul(s, y)); u = tanh(matmul(s, z, transpose_b=true));"
@@ -307,37 +320,37 @@ def test_phases_may_leave_out_what_they_compute_again() -> None:
         "return f, reshape(t, shape=(-1,)), transpose(t, axes=(0, 2, 1)), m, u"
     )
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
-    found = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
-    ((name, own),) = found.items()
+    candidates = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
+    ((name, own),) = candidates.items()
     named = [{s.name for s in v.template.values} for v in own]
 
     assert any(others < named[0] for others in named)
-    for variant in own:
-        given = {name: variant.template}
-        plan = planned(graph, "CodeGen", keep_together=names, templates=given)
+    for candidate in own:
+        templates = {name: candidate.template}
+        plan = planned(graph, "CodeGen", keep_together=names, templates=templates)
         (schedule,) = plan.attrs["schedule"].values()
         (group,) = plan.attrs["subgraph"].values()
-        assert template_of(group, schedule, cpu()) == variant.template
+        assert template_of(group, schedule, cpu()) == candidate.template
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 21, 7))
 def test_random_groups_under_all_their_templates(first: int) -> None:
-    """C++ and the block interpreter find what NumPy finds, however loops are dealt out.
+    """C++ and the block interpreter agree with NumPy for all templates.
 
     A graph has several groups. `benchmarks/fuzz_templates.py` checks thousands.
     """
     subjects = [subject(seed) for seed in range(first, first + 7)]
     plans = wired(subjects)
-    found = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
-    wrong = [what for _, _, several in found for what in several]
+    results = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
+    faults = [fault for _, _, several in results for fault in several]
 
-    assert not wrong, "\n\n".join(wrong[:3])
-    assert sum(groups for groups, _, _ in found) >= 15
+    assert not faults, "\n\n".join(faults[:3])
+    assert sum(groups for groups, _, _ in results) >= 15
 
 
 def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that are left out where a template asks for many; templates that say nothing new."""
+    """The test finds kernels with missing tiles, and templates with equal kernels."""
     graph = pk.parse("x: f32[64, 300]; return reduce_sum(exp(x), axis=1)")
     rng = np.random.default_rng(0)
     feeds = {"x": rng.standard_normal((64, 300)).astype(np.float32)}
@@ -359,7 +372,7 @@ def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sizes_that_are_related_otherwise() -> None:
-    """What is planned anew for a call has other loops, and templates of its own."""
+    """A kernel that is planned again for a call has templates of its own."""
     graph = pk.parse("x: f32[?, 8]; y: f32[?, 8]; s = add(x, y); return s")
     run = pk.compile(graph, templates={"s": "add_1[GRID_/16-CTA_16];"})
     x, y = np.ones((5, 8), np.float32), np.ones((1, 8), np.float32)
@@ -368,48 +381,67 @@ def test_sizes_that_are_related_otherwise() -> None:
     assert "add_1[GRID_/16-CTA_16];" in str(pk.templates(run.graph))
 
 
-# What cannot be done.
+# Templates without a kernel.
 
 
 @pytest.mark.parametrize(
     "text, template, message",
     [
         (SOFTMAX.format("99, 300", 1), "x_1[CTA];", "the group has no value 'x_1' with loops"),
-        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[CTA,WARP];",
-         r"has reduce_sum_1\[CTA,WARP\]; here; one like it has reduce_sum_1\[WARP,CTA\];"),
-        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[GRID_3-WARP_2,CTA];",
-         r"has reduce_sum_1\[GRID_3-WARP_2,CTA\]; here; one like it has .*GRID_3-WARP_3,CTA\]"),
-        ("x: f32[9, 300]; return reduce_sum(exp(x), axis=1)", "reduce_sum_1[CTA,THREAD];",
-         r"no kernel of it has reduce_sum_1\[CTA,THREAD\];"),
-        ("x: f32[99, 300]; return reduce_max(x, axis=0)", "reduce_max_1[THREAD,GRID_2-CTA_100];",
-         r"one like it has reduce_max_1\[THREAD,GRID_2-CTA_150\];"),
-        ("x: f32[99, n]; return reduce_max(x, axis=0)", "reduce_max_1[THREAD,CTA];",
-         "a tile of n lanes has no known size; write GRID_/N"),
-        (SOFTMAX.format("9999, 200", 1),
-         ("reduce_max_1[GRID_3-CTA_3333,THREAD]S; exp_1[GRID_3-CTA_3333,CTA]S; "
-          "reduce_sum_1[GRID_3-CTA_3333,THREAD]S; div_1[GRID_3-CTA_3333,CTA];"),
-         "a tile needs [0-9]+ bytes of scratch, and there are [0-9]+; give blocks fewer rows"),
+        (
+            "x: f32[9, 300]; return reduce_sum(exp(x), axis=1)",
+            "reduce_sum_1[CTA,WARP];",
+            r"has reduce_sum_1\[CTA,WARP\]; here; one like it has reduce_sum_1\[WARP,CTA\];",
+        ),
+        (
+            "x: f32[9, 300]; return reduce_sum(exp(x), axis=1)",
+            "reduce_sum_1[GRID_3-WARP_2,CTA];",
+            r"has reduce_sum_1\[GRID_3-WARP_2,CTA\]; here; one like it has .*GRID_3-WARP_3,CTA\]",
+        ),
+        (
+            "x: f32[9, 300]; return reduce_sum(exp(x), axis=1)",
+            "reduce_sum_1[CTA,THREAD];",
+            r"no kernel of it has reduce_sum_1\[CTA,THREAD\];",
+        ),
+        (
+            "x: f32[99, 300]; return reduce_max(x, axis=0)",
+            "reduce_max_1[THREAD,GRID_2-CTA_100];",
+            r"one like it has reduce_max_1\[THREAD,GRID_2-CTA_150\];",
+        ),
+        (
+            "x: f32[99, n]; return reduce_max(x, axis=0)",
+            "reduce_max_1[THREAD,CTA];",
+            "a tile of n lanes has no known size; write GRID_/N",
+        ),
+        (
+            SOFTMAX.format("9999, 200", 1),
+            (
+                "reduce_max_1[GRID_3-CTA_3333,THREAD]S; exp_1[GRID_3-CTA_3333,CTA]S; "
+                "reduce_sum_1[GRID_3-CTA_3333,THREAD]S; div_1[GRID_3-CTA_3333,CTA];"
+            ),
+            "a tile needs [0-9]+ bytes of scratch, and there are [0-9]+; give blocks fewer rows",
+        ),
     ],
-)  # fmt: skip
-def test_what_no_kernel_does(text: str, template: str, message: str) -> None:
-    """The answer names what was asked and what is possible; nothing else is run instead."""
+)
+def test_templates_without_a_kernel(text: str, template: str, message: str) -> None:
+    """The error names the template and the nearest possible one."""
     (name,) = [n.name for n in planned(pk.parse(text), "Fusion").attrs["subgraph"]]
     with pytest.raises(ScheduleError, match=message):
         planned(pk.parse(text), "SchedulePlan", templates={name: template})
 
 
 @pytest.mark.parametrize("launch, shown", [({"cta_num": 7}, "cta_num 7"), ({"cta_size": 64}, "64")])
-def test_launches_are_the_targets(launch: dict[str, int], shown: str) -> None:
-    """Blocks are as many as there are pieces, and have the target's threads."""
+def test_launches_are_those_of_the_target(launch: dict[str, int], shown: str) -> None:
+    """A template cannot change the number of blocks, nor their threads."""
     group = group_of("x: f32[999]; return exp(x)")
-    given = evolve(parse_template("exp_1[GRID_4-CTA_250];"), **launch)
+    template = evolve(parse_template("exp_1[GRID_4-CTA_250];"), **launch)
 
     with pytest.raises(ScheduleError, match=f"of 256 threads; got .*{shown}"):
-        plan_group(group, cpu(), given)
+        plan_group(group, cpu(), template)
 
 
 def test_tiles_of_results_must_agree() -> None:
-    """Two results of a stitched kernel have as many tiles each."""
+    """The outputs of a multi-nest kernel need equal numbers of tiles."""
     x, w = pk.var("x", (8, 16, 4)), pk.var("w", (8, 4, 16))
     y = x @ w
     graph = pk.Graph([pk.ops.tanh(y), pk.ops.reduce_sum(pk.ops.exp(y), axis=2)])
@@ -425,15 +457,15 @@ def test_tiles_of_results_must_agree() -> None:
         planned(graph, "SchedulePlan", keep_together=names, templates={ranked.name: text})
 
 
-def test_the_default_in_words_is_the_default() -> None:
-    """Its own template changes nothing of a kernel, but who chose it."""
+def test_the_template_of_the_default() -> None:
+    """The template of the default schedule gives this schedule, with another source."""
     group = group_of(SOFTMAX.format("99, 300", 1))
     plan = plan_group(group, cpu())
     assert isinstance(plan, Schedule)
 
-    given = plan_group(group, cpu(), template_of(group, plan, cpu()))
+    again = plan_group(group, cpu(), template_of(group, plan, cpu()))
 
-    assert given == evolve(plan, source=Source.USER)
+    assert again == evolve(plan, source=Source.USER)
 
 
 @pytest.mark.parametrize(
@@ -444,18 +476,18 @@ def test_the_default_in_words_is_the_default() -> None:
         "GRID_/64-THREAD_64,GRID_/512-CTA_512",
     ],
 )
-def test_unknown_sizes_in_other_ways(attrs: str) -> None:
-    """Where one way for lanes to lie needs a number, another may do without."""
+def test_compositions_for_unknown_sizes(attrs: str) -> None:
+    """A composition that needs no number is used if the tile size is unknown."""
     group = group_of("x: f32[m, n]; return transpose(x)")
-    given = parse_template(f"transpose_1[{attrs}];")
+    template = parse_template(f"transpose_1[{attrs}];")
 
-    plan = plan_group(group, cpu(), given)
+    plan = plan_group(group, cpu(), template)
 
-    assert isinstance(plan, Schedule) and template_of(group, plan, cpu()) == given
+    assert isinstance(plan, Schedule) and template_of(group, plan, cpu()) == template
 
 
-def test_words_of_other_spellings() -> None:
-    """Pieces or steps, rows by warps or one after another: what means the same is the same."""
+def test_equal_templates_of_different_texts() -> None:
+    """Templates with equal distributions have one schedule."""
     group = group_of("x: f32[1000, 300]; return reduce_sum(x, axis=1)")
     plans = {
         plan_group(group, cpu(), parse_template(f"reduce_sum_1[{attrs}];"))
@@ -468,8 +500,8 @@ def test_words_of_other_spellings() -> None:
     assert len(plans) == 1 and not isinstance(plans.pop(), Diagnostic)
 
 
-def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:
-    """A template of a packed group has the values of all its parts; each part obeys its own."""
+def test_templates_of_packed_groups() -> None:
+    """A template of a packed group has the values of all parts."""
     x, y = pk.var("x", (99, 7)), pk.var("y", (40, 300))
     graph = pk.Graph([pk.ops.reduce_sum(x, axis=1), pk.ops.reduce_sum(y, axis=1)])
     names = [[n for node, n in graph.names.items() if node.op is not None]]
@@ -484,8 +516,8 @@ def test_values_of_packed_parts_go_by_the_names_of_the_whole() -> None:
     assert ranked.composition == "packed"
 
 
-def test_nests_cover_the_results() -> None:
-    """Each result has a nest with as many elements."""
+def test_outputs_have_loops() -> None:
+    """Each output has loops with as many elements."""
     for group, target in list(cases())[::7]:
         plan = plan_group(group, target)
         assert isinstance(plan, Schedule)

@@ -1,4 +1,4 @@
-"""Stitched kernels whose tiles have unknown extents: their scratch is as large as a call needs."""
+"""Multi-nest kernels with tiles of unknown extents, and scratch memory of the size of a call."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from tests.together import compiled
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 o = pk.ops
 EXTENTS = 1, 17, 128, 1000
-STITCHED = [
+MULTI_NEST = [
     p
     for p in PROGRAMS
     if p.__name__
     in {"attention", "figure1", "into_product", "rows_into_product", "rows_and_columns"}
 ]
-MADE = {p.__name__: p for p in STITCHED}
-MADE |= {f"rows of {p.__name__}": lambda n, p=p: p(n, 13) for p in AGREED}
-MADE |= {f"columns of {p.__name__}": lambda n, p=p: p(13, n) for p in AGREED}
+GROUPS = {p.__name__: p for p in MULTI_NEST}
+GROUPS |= {f"rows of {p.__name__}": lambda n, p=p: p(n, 13) for p in AGREED}
+GROUPS |= {f"columns of {p.__name__}": lambda n, p=p: p(13, n) for p in AGREED}
 
 
 def agree(graph: pk.Graph, exe: Executable, extent: int) -> None:
@@ -61,10 +61,10 @@ def plan_of(exe: Executable) -> Schedule:
     return result  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", GROUPS)
 def test_one_kernel_block_by_block(name: str) -> None:
     """A group is one kernel for any T, without races between tiles."""
-    graph, names = together(MADE[name]("T"))
+    graph, names = together(GROUPS[name]("T"))
     exe = pk.compile(graph, target="blocks", keep_together=names)
 
     assert len(exe.kernels) == 1
@@ -74,10 +74,10 @@ def test_one_kernel_block_by_block(name: str) -> None:
     assert list(stage_races(kernel.ast, kernel.sizes)) == []
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", GROUPS)
 def test_one_kernel_compiled(name: str) -> None:
     """A group is compiled once and is right for any T."""
-    graph, names = together(MADE[name]("T"))
+    graph, names = together(GROUPS[name]("T"))
     (exe,) = compiled([graph], keep_together=names)
 
     assert len(exe.kernels) == 1 and len(exe.steps) == 1
@@ -118,9 +118,9 @@ def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_tiles_that_may_never_fit_are_phased_or_refused() -> None:
-    """A fold of columns needs all rows in a tile: a matrix of T by T is too much but in phases.
+    """A reduction of columns needs all rows in a tile; a matrix of T by T needs phases.
 
-    A GPU's scratch is what the text of a kernel says.
+    The scratch memory of a GPU kernel is a number in its text.
     """
     q = pk.var("q", (2, "T", 8))
     p = softmax_of(o.matmul(q, q, transpose_b=True))

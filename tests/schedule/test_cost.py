@@ -1,4 +1,4 @@
-"""Costs of kernels beside other kernels: what as one would take longer, or not."""
+"""The cost model: kernels compared with other kernels."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CPU = cpu()
 
 
 def group_of(outputs: list[Entry]) -> Group:
-    """All of it as one group, whatever Fusion would say."""
+    """Return a graph as one group, without Fusion."""
     graph = pk.ApplyPasses(pk.Graph(outputs), ["Expand", "Simplify", "Complete"])
     body = [n for n in graph.nodes if not is_leaf(n)]
     return Group(graph, kind_of(body), {n: graph.names[n] for n in body})
 
 
-def test_rates_are_the_targets() -> None:
-    """A machine whose points take twice as long has kernels of points that do."""
+def test_factors_of_the_machine_scale_costs() -> None:
+    """Elementwise kernels take twice as long on a machine with twice the factor."""
     one = group_of([o.exp(pk.var("x", (300, 64)))])
     slow = evolve(
         CPU,
@@ -39,8 +39,8 @@ def test_rates_are_the_targets() -> None:
     assert modelled(one, slow) == 2 * modelled(one, CPU)
 
 
-def test_few_tiles_leave_threads_without_work() -> None:
-    """A long kernel whose rows are folded down its columns has one tile: that is no gain."""
+def test_few_tiles_leave_threads_idle() -> None:
+    """A kernel that reduces rows and then columns has one tile, and costs more than two."""
     x = pk.var("x", (4000, 64))
     y = o.reduce_sum(x * 2, axis=1)
     one, both = group_of([y]), group_of([y, o.reduce_sum(o.exp(y - 1), axis=0)])
@@ -51,8 +51,8 @@ def test_few_tiles_leave_threads_without_work() -> None:
     assert modelled(both, CPU) > 3 * modelled(one, CPU)
 
 
-def test_what_is_gathered_is_all_that_is_read() -> None:
-    """Of a large table, or of a value that is sliced; not of one that is read as well."""
+def test_a_gathered_input_counts_the_gathered_bytes() -> None:
+    """An input that is only gathered from counts the results; if it is also read, all of it."""
     table, i = pk.var("t", (10_000, 8)), pk.var("i", (5,), "int64")
     rows = o.gather(table, i)
 
@@ -61,17 +61,17 @@ def test_what_is_gathered_is_all_that_is_read() -> None:
     assert least_bytes(whole) == 10_000 * 8 * 4 * 2 + 5 * 8 + 5 * 8 * 4
 
 
-def test_a_head_of_attention_takes_as_long_beside_few_as_beside_many() -> None:
-    """One thread's seconds are compared with those of libraries, whose tiles nobody counts."""
-    each = []
+def test_attention_costs_are_proportional_to_heads() -> None:
+    """The cost of a head does not depend on the number of tiles, as that of a library call."""
+    costs = []
     for heads in (16, 64):
         q, k, v = (pk.var(n, (heads, 94, 32)) for n in "qkv")
         s = o.matmul(q, k, transpose_b=True)
         e = o.exp(s - o.reduce_max(s, axis=-1, keepdims=True))
-        found = group_of([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
-        plan = plan_group(found, CPU)
+        group = group_of([o.matmul(e / o.reduce_sum(e, axis=-1, keepdims=True), v)])
+        plan = plan_group(group, CPU)
         assert not isinstance(plan, Diagnostic) and plan.multi_nest is not None
-        each.append((modelled(found, CPU) / heads, plan.seconds / heads))
+        costs.append((modelled(group, CPU) / heads, plan.seconds / heads))
 
-    (few, planned_few), (many, planned_many) = each
+    (few, planned_few), (many, planned_many) = costs
     assert few == pytest.approx(many, rel=0.01) and planned_few > 1.02 * planned_many

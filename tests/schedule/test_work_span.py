@@ -1,4 +1,4 @@
-"""Flows: what the values of real groups cost, and how far they are from what leaves them."""
+"""Work and span: cost classes of values, and their distance from the outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passkit.schedule.work_span import spans, work_of
 
 
 def typed(text: str) -> pk.Graph:
-    """A graph with shapes and types."""
+    """Return the graph of a text with shapes and types."""
     return pk.ApplyPasses(pk.parse(text), ["InferShape", "InferType"])
 
 
@@ -24,12 +24,12 @@ return matmul(p, v)
 """
 
 
-def test_steps_to_what_leaves() -> None:
-    """The longest way counts: the exp is read by a fold and by what that is read by."""
+def test_spans_are_longest_paths() -> None:
+    """The exponential is read by a reduction and by a reader of it; the longer path counts."""
     graph = typed(SOFTMAX_DOT)
-    found = spans(graph)
+    lengths = spans(graph)
 
-    assert [found[n] for n in graph.nodes if n.op is not None] == [6, 5, 4, 3, 2, 1, 0]
+    assert [lengths[n] for n in graph.nodes if n.op is not None] == [6, 5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,6 @@ def test_steps_to_what_leaves() -> None:
         ('cast(x, dtype="float16")', Work.LIGHT),
     ],
 )
-def test_what_an_element_costs(call: str, work: Work) -> None:
-    """Index maps cost nothing; folds, scans and dots are their own kind."""
+def test_cost_classes(call: str, work: Work) -> None:
+    """Index changes cost nothing; reductions, scans and products have classes of their own."""
     assert work_of(typed(f"x: f32[3, 3]; return {call}").outputs[0].node) is work
