@@ -11,7 +11,7 @@ from attrs import evolve
 from passkit.ast import Binary, Load, size_of
 from passkit.passes import codegen
 from passkit.schedule.tile_loops import TileLoops
-from passkit.transforms import build_pack as packed
+from passkit.transforms import compose
 from passkit.transforms.vector_values import VectorValues
 from passkit.values.dtype import int64
 
@@ -61,4 +61,4 @@ def planted_bug(name: str) -> Iterator[None]:
 def _forget_kernels() -> None:
     """Drop all lowered kernels, and all parts of packed ones."""
     codegen._kernel.cache_clear()
-    packed._part.cache_clear()
+    compose._lowered.cache_clear()

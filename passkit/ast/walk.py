@@ -53,6 +53,11 @@ def loads(x: Expr) -> Iterator[Load]:
             todo += reversed(children(x))
 
 
+def has_loads(x: Expr) -> bool:
+    """Return whether an expression contains a load."""
+    return next(loads(x), None) is not None
+
+
 def variables(x: Expr) -> Iterator[Var]:
     """Yield the variables in an expression, once per occurrence, in pre-order."""
     todo = [x]

@@ -326,7 +326,9 @@ class _Collector:
     def _loop_with_barriers(self, s: For, place: _Place, start: Affine) -> None:
         """Follow a loop with barriers, whose iterations all threads make together.
 
-        Each iteration, if there are few; else two that follow each other, for any first one.
+        Each iteration, if there are few; else two consecutive ones, for any first one.
+
+        Raises: CodeGenError if the bounds depend on the thread, or are not understood.
         """
         context = place.context
         distance = context.value(s.stop) + start.scaled(-1)

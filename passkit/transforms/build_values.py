@@ -1,4 +1,4 @@
-"""The locals of one stage: each value bound once, at the current point or wherever it is read."""
+"""The local variables of one stage: each value is bound once, at the current point or inlined."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from passkit.ast.stage import Let, Running
 from passkit.ast.tidy import LONGEST, parts, replace_children
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of, scan_of
-from passkit.graph.node import Entry, Node
-from passkit.graph.node import is_leaf as is_free
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FElement
 from passkit.ir.signs import Signs
 from passkit.transforms.common_subexpressions import common_subexpressions
@@ -27,92 +26,99 @@ if TYPE_CHECKING:
 
 
 class ValueBuilder:
-    """Binds what a stage computes to locals, in ``lets``; ``rows`` for a stage of row values.
+    """Binds the values of a stage to local variables.
 
-    ``down`` says that a scan among them runs from the last point to the first.
+    Attributes:
+        stages: the builder of all stages of the kernel.
+        is_row_stage: whether the stage computes row values.
+        lets: the local variables and scans of the stage, in order.
+        is_reversed: whether a scan runs from the last point to the first.
+        bound: the values that have a local variable, by entry and index.
+        row_loads: the row values that were loaded from scratch.
+        row_maxima: the entries whose maximum over a row a local variable is.
     """
 
-    def __init__(self, lowering: StageBuilder, rows: bool = False) -> None:
-        self.of, self.rows = lowering, rows
-        self.domain = lowering.domain
+    def __init__(self, stages: StageBuilder, is_row_stage: bool = False) -> None:
+        self.stages, self.is_row_stage = stages, is_row_stage
+        self.domain = stages.domain
         self.lets: list[Let | Running] = []
-        self.down = False
-        self.settles = by_extents(self.domain.extents)
+        self.is_reversed = False
         self.bound: dict[tuple[Entry, Index], Expr] = {}
-        self.fetched: dict[Load, Expr] = {}
-        self.greatest: dict[Expr, Entry] = {}  # a row value -> that whose greatest it is
-        self.signs = Signs(self._at_most)
+        self.row_loads: dict[Load, Expr] = {}
+        self.row_maxima: dict[Expr, Entry] = {}
+        self._settle = by_extents(self.domain.extents)
+        self._signs = Signs(self._is_at_most)
 
     def compute(self, roots: Iterable[Node]) -> None:
-        """Bind every FULL value that ``roots`` need, in the group's order."""
-        needed: set[Node] = set()
+        """Bind the values at the current point that ``roots`` depend on, in the group's order."""
+        required: set[Node] = set()
         todo = list(roots)
         while todo:
             node = todo.pop()
-            if is_free(node) or node in needed or reduce_of(node) is not None:
+            if is_leaf(node) or node in required or reduce_of(node) is not None:
                 continue
-            if ValueKind.FULL not in self.of.info.roles.get(node, ValueKind.INLINE):
+            if ValueKind.FULL not in self.stages.info.roles.get(node, ValueKind.INLINE):
                 continue
-            needed.add(node)
-            if node not in self.of.written:
+            required.add(node)
+            if node not in self.stages.stored:
                 todo += [e.node for e in node.inputs]
-        for node in self.of.nodes:
-            if node in needed:
+        for node in self.stages.nodes:
+            if node in required:
                 self.full(node.entries[0])
 
     def full(self, entry: Entry) -> Expr:
-        """The value of ``entry`` at the current point."""
-        index = self.of.info.index(entry, ValueKind.FULL)
+        """Return the value of ``entry`` at the current point."""
+        index = self.stages.info.index(entry, ValueKind.FULL)
         key = (entry, index)
         if key not in self.bound:
             self.bound[key] = self._full(entry, index)
         return self.bound[key]
 
     def _full(self, entry: Entry, index: Index) -> Expr:
+        """Return a value at the current point that is not bound yet."""
         node = entry.node
-        if is_free(node):
-            return self._leaf(entry, index, guarded=False)
-        if node in self.of.written:
-            buffer, at = self.of.kept_at(node)
+        if is_leaf(node):
+            return self._leaf(entry, index, is_guarded=False)
+        if node in self.stages.stored:
+            buffer, at = self.stages.staged_element(node)
             assert entry.dtype is not None
-            return self.let(self.of.names[node], Load(buffer, at, entry.dtype))
+            return self.let(self.stages.names[node], Load(buffer, at, entry.dtype))
         scan = scan_of(node)
-        value = self.at(node, index) if scan is None else self._running(node, scan)
-        return self.let(self.of.names[node], value)
+        value = self.at(node, index) if scan is None else self._scan(node, scan)
+        return self.let(self.stages.names[node], value)
 
-    def _running(self, node: Node, scan: Scan) -> Expr:
-        """The value of a scan: it is bound where it stands, once for each step."""
+    def _scan(self, node: Node, scan: Scan) -> Expr:
+        """Add a scan statement for a node, and return its value."""
         value = self.full(node.inputs[0])
         if scan.prepare is not None:
             value = scan.prepare(value)
-        var = Var(self.of.local(f"{self.of.names[node]}_total"), scan.identity.dtype)
-        at = self.of.total_at(node)
+        var = Var(self.stages.new_local(f"{self.stages.names[node]}_total"), scan.identity.dtype)
+        at = self.stages.accumulator(node)
         self.lets.append(Running(var, value, scan.identity, scan.combine, scan.exclusive, *at))
-        self.down |= scan.reverse
+        self.is_reversed |= scan.reverse
         total: Expr = var if scan.finish is None else scan.finish(var)
-        wanted = node.entries[0].dtype
-        return cast(total, wanted)
+        return cast(total, node.entries[0].dtype)
 
-    def at(self, node: Node, index: Index, guarded: bool = False) -> Expr:
+    def at(self, node: Node, index: Index, is_guarded: bool = False) -> Expr:
         """Return the expression of a node's value at an index.
 
         Args:
             node: the node.
             index: the index of the element.
-            guarded: whether ``index`` is valid only in the branch of a select that reads it. Loads
-                at it must then stay inside the expression.
+            is_guarded: whether ``index`` is valid only in the branch of a select that reads it.
+                Loads at it must then stay inside the expression.
 
         Raises: CodeGenError if the node has several results, or cannot be computed at an index.
         """
         assert node.op is not None
-        inside: frozenset[int] = frozenset()
-        if not guarded and FElement.get(node.op.name) is not None:
-            inside = guarded_accesses(node, index)
+        guarded: frozenset[int] = frozenset()
+        if not is_guarded and FElement.get(node.op.name) is not None:
+            guarded = guarded_accesses(node, index)
         number = itertools.count()
 
         def reader(entry: Entry) -> Reader:
             def read(*at: Expr) -> Expr:
-                return self._read(entry, at, next(number) in inside or guarded)
+                return self._read(entry, at, next(number) in guarded or is_guarded)
 
             return read
 
@@ -121,54 +127,57 @@ class ValueBuilder:
             raise CodeGenError(f"{node.where} has several results in one kernel")
         (out,) = values
         if FElement.get(node.op.name) is not None:
-            out = shortened(settled(out, self.settles), self.domain.extents)
-        wanted = node.entries[0].dtype
-        if out.dtype is not wanted:
+            out = shortened(settled(out, self._settle), self.domain.extents)
+        dtype = node.entries[0].dtype
+        if out.dtype is not dtype:
             raise CodeGenError(
-                f"{node.where}: its code gives {out.dtype}, its type rule {wanted}; make "
+                f"{node.where}: its code gives {out.dtype}, its type rule {dtype}; make "
                 f"FCodeGen and FInferType agree"
             )
         return out
 
-    def _read(self, entry: Entry, at: Index, guarded: bool) -> Expr:
+    def _read(self, entry: Entry, at: Index, is_guarded: bool) -> Expr:
+        """Return the value of an operand at an index, bound to a local variable unless guarded."""
         extents = self.domain.extents
         index = tuple(expression(normal(i, extents)) for i in at)
-        if is_free(entry.node):
-            return self._leaf(entry, index, guarded)
-        role = self.of.info.role_at(entry, index)
-        if role is ValueKind.ROW and entry in self.of.row_values:
+        if is_leaf(entry.node):
+            return self._leaf(entry, index, is_guarded)
+        kind = self.stages.info.role_at(entry, index)
+        if kind is ValueKind.ROW and entry in self.stages.row_values:
             return self.row(entry)
-        if role is ValueKind.FULL and not self.rows:
+        if kind is ValueKind.FULL and not self.is_row_stage:
             return self.full(entry)
         key = (entry, index)
-        if guarded and key not in self.bound:
-            return self.at(entry.node, index, guarded)
+        if is_guarded and key not in self.bound:
+            return self.at(entry.node, index, is_guarded)
         if key not in self.bound:
-            self.bound[key] = self.let(self.of.names[entry.node], self.at(entry.node, index))
+            self.bound[key] = self.let(self.stages.names[entry.node], self.at(entry.node, index))
         return self.bound[key]
 
     def row(self, entry: Entry) -> Expr:
-        """A row value; one that lies in scratch is fetched once."""
-        kept = self.of.row_values[entry]
-        value = self._fetched(kept) if isinstance(kept, Load) else kept
-        if kept in self.of.greatest:
-            self.greatest[value] = self.of.greatest[kept]
+        """Return a row value, which is loaded once if it is in scratch memory."""
+        stored = self.stages.row_values[entry]
+        value = self._row_load(stored) if isinstance(stored, Load) else stored
+        if stored in self.stages.row_maxima:
+            self.row_maxima[value] = self.stages.row_maxima[stored]
         return value
 
-    def _at_most(self, a: Expr, b: Expr) -> bool:
-        """Whether ``b`` is the greatest value of a row, and ``a`` one of those."""
-        entry = self.greatest.get(b)
-        if entry is None or self.rows:
+    def _is_at_most(self, a: Expr, b: Expr) -> bool:
+        """Return whether ``b`` is the maximum of a row, and ``a`` a value of that row."""
+        entry = self.row_maxima.get(b)
+        if entry is None or self.is_row_stage:
             return False
-        return self.bound.get((entry, self.of.info.index(entry, ValueKind.FULL))) == a
+        return self.bound.get((entry, self.stages.info.index(entry, ValueKind.FULL))) == a
 
-    def _fetched(self, kept: Load) -> Expr:
-        if kept not in self.fetched:
-            self.fetched[kept] = self.let(f"{self.of.holder[kept.buffer]}_row", kept)
-        return self.fetched[kept]
+    def _row_load(self, stored: Load) -> Expr:
+        """Return a local variable for the load of a row value."""
+        if stored not in self.row_loads:
+            name = f"{self.stages.array_values[stored.buffer]}_row"
+            self.row_loads[stored] = self.let(name, stored)
+        return self.row_loads[stored]
 
-    def _leaf(self, entry: Entry, index: Index, guarded: bool) -> Expr:
-        """A load or a literal."""
+    def _leaf(self, entry: Entry, index: Index, is_guarded: bool) -> Expr:
+        """Return a literal, or the load of an input, bound to a local variable unless guarded."""
         node = entry.node
         assert entry.dtype is not None
         if node.op is not None:
@@ -176,34 +185,35 @@ class ValueBuilder:
         key = (entry, index)
         if key in self.bound:
             return self.bound[key]
-        buffer, where = self.of.homes.input(node, index)
-        load = Load(buffer, expression(where), entry.dtype)
-        if guarded:
+        buffer, at = self.stages.buffer_map.input(node, index)
+        load = Load(buffer, expression(at), entry.dtype)
+        if is_guarded:
             return load
         self.bound[key] = self.let(f"{buffer}_{len(self.lets)}", load)
         return self.bound[key]
 
     def let(self, name: str, value: Expr) -> Var:
-        """A local for ``value``, unless it is one; and for what it would compute twice."""
+        """Return a local variable for ``value``, and bind its common subexpressions, too."""
         if isinstance(value, Var):
             return value
         value = bind_guarded_loads(value, lambda part: self.let(f"{name}_arm", part))
-        known: dict[Expr, Expr] = {}
+        variables: dict[Expr, Expr] = {}
 
-        def change(x: Expr) -> Expr:
+        def replaced(x: Expr) -> Expr:
             if isinstance(x, Load):
-                return x  # an index stays one number for all lanes
-            return known[x] if x in known else replace_children(x, change)
+                return x  # an index stays an expression of scalars
+            return variables[x] if x in variables else replace_children(x, replaced)
 
         if parts(value) > LONGEST:
             for part in common_subexpressions(value):
-                known[part] = self._bind(f"{name}_part", change(part))
-            value = change(value)
+                variables[part] = self._bind(f"{name}_part", replaced(part))
+            value = replaced(value)
         return self._bind(name, value)
 
     def _bind(self, name: str, value: Expr) -> Var:
-        value = self.signs.with_variants(value)
-        var = Var(self.of.local(name), value.dtype)
+        """Add a local variable and record the sign of its value."""
+        value = self._signs.with_variants(value)
+        var = Var(self.stages.new_local(name), value.dtype)
         self.lets.append(Let(var, value))
-        self.signs.bind(var, value)
+        self._signs.bind(var, value)
         return var

@@ -1,7 +1,8 @@
-"""Loads in the arms of selects: each bound once, under a local that says where it is wanted.
+"""Local variables for loads in branches of selects, each under the condition of its branch.
 
-A load in an arm carries the conditions of all arms around it. Where those are loaded themselves,
-as indices that are data may be, texts within texts would grow with each level by a factor.
+A load in a branch carries the conditions of all selects around it. Where those contain loads
+themselves, as indices that are loaded do, the text would otherwise grow by a factor with each level
+of nesting.
 """
 
 from __future__ import annotations
@@ -10,80 +11,99 @@ from collections.abc import Callable
 
 from passkit.ast import Binary, Expr, Load, Select, Unary, Var, const
 from passkit.ast.tidy import replace_children
-from passkit.ast.walk import children, walk
+from passkit.ast.walk import children, has_loads
 from passkit.values.dtype import bool_
 
-MakeLocal = Callable[[Expr], Var]
-"""Makes a local for an expression."""
+BindLocal = Callable[[Expr], Var]
+"""Defines a local variable for an expression and returns it."""
 
 
-def bind_guarded_loads(x: Expr, bind: MakeLocal) -> Expr:
-    """``x``, where loads in arms are locals if conditions or indices in arms are loaded.
+def bind_guarded_loads(x: Expr, bind: BindLocal) -> Expr:
+    """Return ``x`` with local variables for its guarded loads, if their guards contain loads.
 
     select(i < n, select(p[i] < 0, 0, q[p[i]]), 0)    becomes
     a = i < n; p_i = select(a, p[i], 0); b = a & ~(p_i < 0); q_i = select(b, q[p_i], 0);
     select(i < n, select(p_i < 0, 0, q_i), 0)
+
+    Args:
+        x: the expression.
+        bind: defines a local variable.
     """
-    return _Arms(bind).named(x, None) if _nests(x, False) else x
+    return _GuardedLoads(bind).bound(x, None) if _has_nested_guards(x, False) else x
 
 
-def _nests(x: Expr, guarded: bool) -> bool:
-    """Whether a load in an arm is at an index, or under a condition, that is loaded in one."""
-    if guarded and isinstance(x, Load) and _loads(x.index):
+def _has_nested_guards(x: Expr, is_guarded: bool) -> bool:
+    """Return whether a guarded load has an index with a load, or a condition with one."""
+    if is_guarded and isinstance(x, Load) and has_loads(x.index):
         return True
     if not isinstance(x, Select):
-        return any(_nests(part, guarded) for part in children(x))
-    if guarded and _loads(x.condition) and (_loads(x.a) or _loads(x.b)):
+        return any(_has_nested_guards(part, is_guarded) for part in children(x))
+    if is_guarded and has_loads(x.condition) and (has_loads(x.a) or has_loads(x.b)):
         return True
-    return _nests(x.condition, guarded) or _nests(x.a, True) or _nests(x.b, True)
+    operands = ((x.condition, is_guarded), (x.a, True), (x.b, True))
+    return any(_has_nested_guards(part, guarded) for part, guarded in operands)
 
 
-class _Arms:
-    """Names for what arms load; ``path`` says where an expression is wanted, None everywhere."""
+class _GuardedLoads:
+    """The local variables of one expression.
 
-    def __init__(self, bind: MakeLocal) -> None:
+    Attributes:
+        bind: defines a local variable.
+        results: the expressions with local variables, by original and guard.
+        guards: the local variables of guards, by condition.
+        outer: the guard around each guard; None for an outermost one.
+    """
+
+    def __init__(self, bind: BindLocal) -> None:
         self.bind = bind
-        self.known: dict[tuple[Expr, Expr | None], Expr] = {}
-        self.paths: dict[Expr, Var] = {}
-        self.around: dict[Var, Var | None] = {}
-        """The path of the arm that another path's arm stands in."""
+        self.results: dict[tuple[Expr, Expr | None], Expr] = {}
+        self.guards: dict[Expr, Var] = {}
+        self.outer: dict[Var, Var | None] = {}
 
-    def named(self, x: Expr, path: Var | None) -> Expr:
-        """``x`` with its guarded loads bound; only those of its own arms where ``path`` is None."""
-        if not _loads(x):
+    def bound(self, x: Expr, guard: Var | None) -> Expr:
+        """Return ``x`` with local variables for guarded loads.
+
+        Args:
+            x: the expression.
+            guard: the condition under which ``x`` is computed; None for always. Only loads with a
+                guard get a local variable.
+        """
+        if not has_loads(x):
             return x
-        around = path
-        while (x, around) not in self.known:
-            if around is None:
-                self.known[x, path] = self._named(x, path)
-                return self.known[x, path]
-            around = self.around[around]
-        return self.known[x, around]
+        outer = guard
+        while (x, outer) not in self.results:
+            if outer is None:
+                self.results[x, guard] = self._bound(x, guard)
+                return self.results[x, guard]
+            outer = self.outer[outer]
+        return self.results[x, outer]
 
-    def _named(self, x: Expr, path: Var | None) -> Expr:
+    def _bound(self, x: Expr, guard: Var | None) -> Expr:
+        """Return `bound` of an expression that is not in ``results``."""
         if isinstance(x, Select):
-            condition = self.named(x.condition, path)
-            taken, other = self.path(path, condition), self.path(path, Unary("~", condition, bool_))
-            a = self.named(x.a, taken()) if _loads(x.a) else x.a
-            b = self.named(x.b, other()) if _loads(x.b) else x.b
+            condition = self.bound(x.condition, guard)
+            taken, other = self.guard(guard, condition), self.guard(guard, _negated(condition))
+            a = self.bound(x.a, taken()) if has_loads(x.a) else x.a
+            b = self.bound(x.b, other()) if has_loads(x.b) else x.b
             return Select(condition, a, b, x.dtype)
-        found = replace_children(x, lambda part: self.named(part, path))
-        if isinstance(x, Load) and path is not None:
-            return self.bind(Select(path, found, const(0, x.dtype), x.dtype))
-        return found
+        new = replace_children(x, lambda part: self.bound(part, guard))
+        if isinstance(x, Load) and guard is not None:
+            return self.bind(Select(guard, new, const(0, x.dtype), x.dtype))
+        return new
 
-    def path(self, outer: Var | None, condition: Expr) -> Callable[[], Var]:
-        """The local that is true where an arm is wanted, made when it is asked for."""
+    def guard(self, outer: Var | None, condition: Expr) -> Callable[[], Var]:
+        """Return a function that defines the guard of a branch when it is first called."""
 
-        def local() -> Var:
+        def define() -> Var:
             inner = condition if outer is None else Binary("&", outer, condition, bool_)
-            if inner not in self.paths:
-                self.paths[inner] = self.bind(inner)
-                self.around.setdefault(self.paths[inner], outer)
-            return self.paths[inner]
+            if inner not in self.guards:
+                self.guards[inner] = self.bind(inner)
+                self.outer.setdefault(self.guards[inner], outer)
+            return self.guards[inner]
 
-        return local
+        return define
 
 
-def _loads(x: Expr) -> bool:
-    return any(isinstance(part, Load) for part in walk(x))
+def _negated(condition: Expr) -> Expr:
+    """Return the negation of a condition."""
+    return Unary("~", condition, bool_)

@@ -49,7 +49,7 @@ def _with_barriers(phase: Phase, scratch: Mapping[str, Buffer], outputs: frozens
     """Return a phase with the barriers it needs."""
     has_stages = sum(len(p.stages) for p in phase.parts) > 1
     watched = scratch.keys() | (outputs if has_stages else frozenset())
-    places, paths, classes = _Places(phase), set[_Path](), list[Branches]()
+    places, paths, classes = _Places(phase), set[_BarrierPath](), list[Branches]()
     if watched:
         conflicts = _Conflicts(phase, scratch, places)
         accesses = accesses_of(phase, watched)
@@ -76,7 +76,7 @@ def _has_barriers(phase: Phase) -> bool:
 
 
 @frozen
-class _Path:
+class _BarrierPath:
     """A path from an access to another one, on which a barrier must stand.
 
     Attributes:
@@ -144,10 +144,10 @@ class _Places:
                 places |= self.of_tiles[k]
         return places
 
-    def path(self, places: int, b: SharedAccess, is_cyclic: bool) -> _Path:
+    def path(self, places: int, b: SharedAccess, is_cyclic: bool) -> _BarrierPath:
         """Return the path through these places to an access."""
         before = places & _bits(0, self.first[b.part] + b.stage + 2)
-        return _Path(places, (before or places).bit_length() - 1, is_cyclic)
+        return _BarrierPath(places, (before or places).bit_length() - 1, is_cyclic)
 
     def repeated(self, chosen: int, classes: Iterable[Branches]) -> int:
         """Return the chosen places, and the same ones in all branches of each class."""
@@ -214,7 +214,7 @@ class _Conflicts:
             for b in accesses
         )
 
-    def paths(self, a: SharedAccess, b: SharedAccess) -> Iterator[_Path]:
+    def paths(self, a: SharedAccess, b: SharedAccess) -> Iterator[_BarrierPath]:
         """Yield the paths from ``a`` to ``b`` that need a barrier and have a place for one."""
         places, is_later = self.places, a.stage < b.stage
         candidates: list[tuple[int, bool]] = []
@@ -294,7 +294,7 @@ def _by_memory(
     return [[a for name in names for a in by_buffer[name]] for names in groups]
 
 
-def _choose(paths: Iterable[_Path]) -> int:
+def _choose(paths: Iterable[_BarrierPath]) -> int:
     """Return few places such that each path has one, and none of them is superfluous."""
     chosen = 0
     for path in sorted(paths, key=lambda p: (p.is_cyclic, p.last)):

@@ -1,19 +1,18 @@
-"""Names of the locals that kernels have for values."""
+"""Names of the local variables of kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.graph.node import Node
-from passkit.graph.node import is_leaf as is_free
+from passkit.graph.node import Node, is_leaf
 
 
 def local_names(nodes: Iterable[Node]) -> dict[Node, str]:
-    """Names of locals: the operator's name, numbered where it repeats; C identifiers."""
+    """Return C identifiers for the values of operators: the operator's name and a number."""
     count: dict[str, int] = {}
     names = {}
     for node in nodes:
-        if is_free(node) or node.op is None:
+        if is_leaf(node) or node.op is None:
             continue
         base = "".join(c if c.isalnum() and c.isascii() else "_" for c in node.op.name) or "op"
         base = f"v_{base}" if base[0].isdigit() else base

@@ -25,9 +25,9 @@ from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
 from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
-from passkit.transforms.build_phases import names_in_whole
 from passkit.transforms.build_stages import lower_single_nest
 from passkit.transforms.columns import ColumnBuilder
+from passkit.transforms.compose import parameter_names
 from passkit.transforms.joins import JoinPhase, joined_kernel
 from passkit.transforms.legalize_floats import legalize_floats
 from passkit.transforms.lost_nans import with_lost_nans
@@ -202,7 +202,7 @@ def lower_joined(
     for part, own, plan in plans:
         info = analyze_domain(own.graph)
         assert isinstance(info, DomainInfo) and plan.nest is not None  # the planner saw to that
-        names = names_in_whole(group, part)
+        names = parameter_names(group, part)
         ast = scalar_stages(own, plan, plan.nest.staged)
         inside = frozenset(name for name, whole in names.items() if whole in shared)
         builder = _builder_of(plan.nest)(ast, info.domain, plan.nest, inside)

@@ -62,12 +62,12 @@ class SharedAccess:
 
 def accesses_of(phase: Phase, watched: Container[str]) -> list[SharedAccess]:
     """Return all accesses of a phase to the buffers ``watched``, in order."""
-    collector = _Collector(watched)
+    collector = _SharedCollector(watched)
     collector.visit(phase)
     return collector.accesses
 
 
-class _Collector(StageWalk[SumScope]):
+class _SharedCollector(StageWalk[SumScope]):
     """Collects the accesses of a phase in order."""
 
     def __init__(self, watched: Container[str]) -> None:

@@ -18,44 +18,44 @@ from tests.row_programs import SOFTMAX, VARIANCE
 
 
 def ast_of(text: str) -> KernelAST:
-    """The AST of the only kernel."""
+    """Return the AST of the only kernel of a program."""
     (kernel,) = plan(text).attrs["kernel"].values()
     return kernel.ast  # type: ignore[no-any-return]
 
 
 def statements(text: str) -> list[Any]:
-    """All statements of all stages."""
+    """Return all statements of all stages."""
     return [s for p in ast_of(text).phases for stage in p.stages for s in stage.body]
 
 
-def test_a_stage_for_each_fold() -> None:
-    """A softmax of rows folds twice and stores once more, over one grid loop."""
+def test_a_stage_for_each_reduction() -> None:
+    """A softmax of rows has two stages with reductions and one that stores, in one grid loop."""
     ast = ast_of(SOFTMAX.format("9, 300", 1))
     (phase,) = ast.phases
-    folds = [sum(isinstance(s, Fold) for s in stage.body) for stage in phase.stages]
+    reductions = [sum(isinstance(s, Fold) for s in stage.body) for stage in phase.stages]
 
-    assert folds == [1, 1, 0]
+    assert reductions == [1, 1, 0]
     assert phase.tile.level is Level.GRID and phase.parts[0].rows is not None
     assert [b.name for b in ast.params] == ["x0", "y0"]
 
 
 def test_values_are_computed_once() -> None:
-    """A value that is read three times is one local; what lanes do not change is one load."""
+    """A value that is read three times is one local variable, and its operand one load."""
     body = statements("x: f32[900]; e = exp(x); return add(mul(e, e), e)")
-    found = [x for s in body for e in expressions(s) for x in walk(e)]
+    subexpressions = [x for s in body for e in expressions(s) for x in walk(e)]
 
-    assert sum(isinstance(x, Call) for x in found) == 1
-    assert sum(isinstance(x, Load) for x in found) == 1
+    assert sum(isinstance(x, Call) for x in subexpressions) == 1
+    assert sum(isinstance(x, Load) for x in subexpressions) == 1
 
 
-def test_the_next_row_is_asked_for() -> None:
+def test_the_next_row_is_prefetched() -> None:
     """Long rows are prefetched in the stage after the first."""
     assert any(isinstance(s, Prefetch) for s in statements(SOFTMAX.format("9, 3000", 1)))
     assert not any(isinstance(s, Prefetch) for s in statements("x: f32[900]; return exp(x)"))
 
 
-def test_a_result_that_is_kept_is_stored_once() -> None:
-    """A value that a later stage reads back from a result's buffer is not stored twice."""
+def test_a_value_staged_in_an_output_is_stored_once() -> None:
+    """A value that a later stage loads from the buffer of an output is not stored twice."""
     text = SOFTMAX.format("9, 300", 1).replace("return div", "y = div") + "; return y, e"
     stores = [s.buffer for s in statements(text) if isinstance(s, Store)]
 
@@ -63,8 +63,8 @@ def test_a_result_that_is_kept_is_stored_once() -> None:
 
 
 @pytest.mark.parametrize("extent", [SMALL, SMALL + 1])
-def test_small_extents_are_written(extent: int) -> None:
-    """Extents up to 64 stand in the text, larger ones are arguments."""
+def test_small_extents_are_literals(extent: int) -> None:
+    """Extents up to 64 are literals, larger ones are arguments."""
     kernels = plan(f"x: f32[7, {extent}]; return transpose(neg(x))").attrs["kernel"]
     (kernel,) = kernels.values()
 
@@ -81,7 +81,7 @@ def test_sizes_are_pooled() -> None:
 
 
 def test_scratch_is_declared() -> None:
-    """What a schedule keeps in scratch is a buffer of the AST, written before it is read."""
+    """A value that is staged in scratch is a buffer of the AST, stored before it is read."""
     ast = ast_of(VARIANCE)
     names = [b.name for b in ast.scratch]
     body = statements(VARIANCE)
@@ -98,7 +98,7 @@ def test_scratch_is_declared() -> None:
 
 
 def test_a_known_count_is_a_known_divisor() -> None:
-    """A mean over nine divides by a constant, whose reciprocal stands in the text."""
+    """A mean of nine elements divides by a constant, whose reciprocal is a literal."""
     x = pk.var("x", ("n", 9))
     graph = pk.ApplyPasses(pk.Graph([pk.ops.reduce_mean(x, axis=1)]), ["Fusion", "CodeGen"])
     (kernel,) = graph.attrs["kernel"].values()
@@ -106,15 +106,17 @@ def test_a_known_count_is_a_known_divisor() -> None:
     assert "known_divisor<float> by0(9.0f" in kernel.source
 
 
-def test_long_columns_ask_for_the_next_rows() -> None:
-    """Chunks of long columns go along a page of each row, and ask for rows before their turn.
+def test_long_columns_prefetch_the_next_rows() -> None:
+    """Reductions of chunks of long columns read a page of each row, and prefetch rows.
 
-    Extremes take eight rows at a time, but where these share their places in the first cache.
+    Extremes combine eight rows in one iteration, unless these map to the same cache sets.
     """
     x = pk.var("x", (4096, 1024))
     texts = []
-    for fold in (pk.ops.reduce_sum, pk.ops.reduce_max):
-        graph = pk.ApplyPasses(pk.Graph([fold(x, axis=0)]), ["SplitReduce", "Fusion", "CodeGen"])
+    for reduction in (pk.ops.reduce_sum, pk.ops.reduce_max):
+        graph = pk.ApplyPasses(
+            pk.Graph([reduction(x, axis=0)]), ["SplitReduce", "Fusion", "CodeGen"]
+        )
         texts += [k.source for k in graph.attrs["kernel"].values() if "prefetch(" in k.source]
     sums, extremes = texts
 

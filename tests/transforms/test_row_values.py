@@ -1,4 +1,4 @@
-"""Row values that are other row values: operators that hand one of their operands on."""
+"""Row values that equal other row values: operators whose result is one of their operands."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ o = pk.ops
     ],
     ids=["assigned", "scaled", "reshaped", "over another", "sized by", "joined to nothing"],
 )
-def test_the_operand_that_is_handed_on_counts(
+def test_the_operand_that_is_the_result(
     function: Callable[[pk.Entry, pk.Entry], pk.Entry], columns: int
 ) -> None:
-    """Where an operator's value is a later operand, kernels store that operand."""
+    """If the result of an operator is its second operand, kernels store that operand."""
     x = pk.var("x", (8, columns))
     graph = pk.Graph([function(o.reduce_max(x, axis=1), o.reduce_sum(x, axis=1))])
     array = np.random.default_rng(0).standard_normal((8, columns)).astype("float32")

@@ -1,4 +1,4 @@
-"""Signs: which exponentials are of what is never above 0, and that their bits are no others."""
+"""Signs of values, and exponentials of values that are never above 0, which have equal bits."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ X, Y, Z, N = *(Var(name, dt.float32) for name in "xyz"), Var("n", dt.int32)
 
 
 def sign(x: Expr) -> str:
-    """What is known of a value: "-", "+", both for zeros, or nothing; x is at most y."""
-    found = Signs(lambda a, b: (a, b) == (X, Y)).of(x)
-    return "-" * found.below + "+" * found.above
+    """Return the sign of a value, where x <= y: "-", "+", both for zero, or nothing."""
+    signs = Signs(lambda a, b: (a, b) == (X, Y)).of(x)
+    return "-" * signs.below + "+" * signs.above
 
 
 @pytest.mark.parametrize(
-    ("value", "known"),
+    ("value", "expected"),
     [
         (X, ""),
         (X - Y, "-"),
@@ -60,16 +60,16 @@ def sign(x: Expr) -> str:
         (ast.const(np.nan, dt.float32), ""),
         (N * N, ""),  # may wrap
         (ast.cast(N * N, dt.float32), ""),
-        (ast.sin(X) - 2.0, ""),  # true, but not known
+        (ast.sin(X) - 2.0, ""),  # negative, which is not derived
     ],
 )
-def test_signs(value: Expr, known: str) -> None:
-    """What the sign of a value follows from."""
-    assert sign(value) == known
+def test_signs(value: Expr, expected: str) -> None:
+    """The sign of a value follows from those of its operands."""
+    assert sign(value) == expected
 
 
-def test_exponentials_of_what_is_never_above_0() -> None:
-    """They are variants, also inside of other functions; the others stay as they are."""
+def test_exponentials_of_nonpositive_values() -> None:
+    """They become variants, also inside of other functions; other exponentials stay."""
     signs = Signs(lambda a, b: False)
     signs.bind(Y, -(X * X))
     signs.bind(Z, -X)
@@ -89,8 +89,8 @@ SOFTMAX += "return e, reduce_sum(e, axis={axis})"
 
 @pytest.mark.parametrize("shape", ["n, 20", "n, 40", "n, 64", "n, 700", "700, n", "n, 5, 90"])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_rows_minus_their_greatest(shape: str, axis: int, rng: Any) -> None:
-    """In every composition: along the lanes, across them, in the middle; NaN and infinities too."""
+def test_rows_minus_their_maximum(shape: str, axis: int, rng: Any) -> None:
+    """The variant is used with any reduced axis and shape, also for NaN and infinities."""
     graph = pk.parse("x: " + SOFTMAX.format(type="f32", shape=shape, axis=axis))
     exe = pk.compile(graph)
     sizes = [29 if d == "n" else int(d) for d in shape.split(", ")]
@@ -99,8 +99,8 @@ def test_rows_minus_their_greatest(shape: str, axis: int, rng: Any) -> None:
 
     assert "exp_nonpositive(" in exe.source
     with np.errstate(all="ignore"):
-        for got, want in zip(exe(x=x), pk.interpret(graph, {"x": x}), strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-40)
+        for actual, expected in zip(exe(x=x), pk.interpret(graph, {"x": x}), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-40)
 
 
 @pytest.mark.parametrize(
@@ -113,22 +113,22 @@ def test_rows_minus_their_greatest(shape: str, axis: int, rng: Any) -> None:
         "x: f32[n, 40]; m = reduce_max(x, axis=1, keepdims=true); return exp(mul(x, m))",
         "x: f32[40, 40]; return exp(sub(x, reduce_max(x, axis=1)))",
     ],
-    ids=["of others", "the least", "turned round", "of twice", "times", "of another row"],
-)  # fmt: skip
+    ids=["of others", "the least", "reversed", "of twice", "times", "of another row"],
+)
 def test_other_differences(text: str, rng: Any) -> None:
-    """What is not certain to be at most 0 takes the function of every number."""
+    """A difference that may be above 0 gets the function for all numbers."""
     graph = pk.parse(text)
     exe = pk.compile(graph)
     feeds = {i.name: (rng.random((40, 40)) * 90).astype(np.float32) for i in exe.inputs}
 
     assert "exp_nonpositive(" not in exe.source and "exp(" in exe.source
     with np.errstate(over="ignore"):
-        for got, want in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-40)
+        for actual, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-40)
 
 
-def test_other_languages_spell_it_exp() -> None:
-    """Only C++ has it as a function of its own."""
+def test_other_languages_call_exp() -> None:
+    """Only C++ has a function for the variant."""
     graph = pk.parse("x: " + SOFTMAX.format(type="f32", shape="n, 700", axis=1))
     double = pk.parse("x: " + SOFTMAX.format(type="f64", shape="n, 700", axis=1))
 
@@ -138,8 +138,8 @@ def test_other_languages_spell_it_exp() -> None:
     assert "nonpositive" not in pk.compile(double).source
 
 
-def test_it_means_exp() -> None:
-    """The interpreter of kernels knows it by what it is a variant of."""
+def test_the_interpreter_evaluates_the_variant() -> None:
+    """The interpreter of kernels computes the function that it is a variant of."""
     from passkit.runtime.evaluate import evaluate
 
     x = np.float32([-3, -0.0, np.nan, -np.inf])
