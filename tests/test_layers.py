@@ -35,21 +35,6 @@ PLACES = {folder: (k, j) for k, line in enumerate(LAYERS) for j, folder in enume
 NEW = ("ir", "target", "analysis", "schedule", "transforms", "planner", "fusion", "codegen")
 """Folders whose modules are checked. `test_floors` checks the others until they move."""
 UNFINISHED: dict[str, tuple[str, ...]] = {
-    "passkit.fusion.alternatives": ("passes",),
-    "passkit.fusion.check_plan": ("passes",),
-    "passkit.fusion.cluster_groups": ("passes",),
-    "passkit.fusion.joins": ("passes",),
-    "passkit.fusion.keep_together": ("passes",),
-    "passkit.fusion.legality": ("passes",),
-    "passkit.fusion.pack": ("passes",),
-    "passkit.fusion.phases": ("passes",),
-    "passkit.fusion.recompute": ("passes",),
-    "passkit.fusion.seed": ("passes",),
-    "passkit.fusion.select": ("passes",),
-    "passkit.fusion.strategies.deep": ("passes",),
-    "passkit.fusion.strategies.pairwise": ("passes",),
-    "passkit.fusion.strategies.stitch": ("passes",),
-    "passkit.fusion.strategies.xla": ("passes",),
     "passkit.schedule.block_parts": ("transforms",),
 }
 """Modules of those folders that still import folders without a layer, or of a higher one."""

@@ -20,12 +20,12 @@ from passkit.fusion.explore import Candidate
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.measured_score import costs_of
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import Explored, explored
 from passkit.fusion.substitution import Members
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
-from passkit.passes.context import PassContext, evaluator_of
 from passkit.planner.plan import outline_group
 from passkit.planner.typical_sizes import typical
 from passkit.schedule.schedule import Schedule
@@ -51,7 +51,7 @@ class Alternative:
     chosen: bool
 
 
-def alternatives(graph: Graph, context: PassContext, most: int) -> list[Alternative]:
+def alternatives(graph: Graph, context: FusionOptions, most: int) -> list[Alternative]:
     """Return patterns that take longest of those that are chosen, and the best that are not.
 
     Of each key there is at most one, as groups of one key are alike.
@@ -62,7 +62,7 @@ def alternatives(graph: Graph, context: PassContext, most: int) -> list[Alternat
         most: how many there are at most of either kind.
     """
     fusion_plan, target = seed_plan(graph, context), context.target
-    present = explored(graph, fusion_plan, context, costs_of(evaluator_of(context), target))
+    present = explored(graph, fusion_plan, context, costs_of(context))
     if present is None:
         return []
     by_key: dict[str, Alternative] = {}

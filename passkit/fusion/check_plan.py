@@ -11,13 +11,13 @@ from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality, Level
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.strategy import Strategy
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.passes.context import PassContext
 
 
-def fusion_plan_of(graph: Graph, strategy: Strategy, context: PassContext) -> FusionPlan:
+def fusion_plan_of(graph: Graph, strategy: Strategy, context: FusionOptions) -> FusionPlan:
     """Return the fusion plan of a strategy; operators that it leaves out run alone.
 
     A strategy returns lists of nodes, one for each kernel, or a `FusionPlan`, as those of passkit
@@ -50,7 +50,7 @@ class _GroupCheck:
         group_of: the number of the group of each node that has been checked.
     """
 
-    def __init__(self, graph: Graph, name: str, context: PassContext) -> None:
+    def __init__(self, graph: Graph, name: str, context: FusionOptions) -> None:
         self.graph, self.name, self.context = graph, name, context
         self.legality = Legality(graph, context)
         self.group_of: dict[Node, int] = {}
@@ -156,7 +156,7 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, Mapping, Node, Entry))
 
 
-def _explain(graph: Graph, name: str, fusion_plan: FusionPlan, context: PassContext) -> None:
+def _explain(graph: Graph, name: str, fusion_plan: FusionPlan, context: FusionOptions) -> None:
     """Give each edge between two operators its decision, for `pk.explain`."""
     group_of = {n: k for k, nodes in enumerate(fusion_plan.groups) for n in nodes}
     for node in graph.nodes:

@@ -10,11 +10,11 @@ from passkit.analysis.tilemap import guessed
 from passkit.fusion.contract import extract, quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.score import is_small
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
-from passkit.passes.context import PassContext
 from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
@@ -36,7 +36,7 @@ class ClusterGroups:
             or nobody reads it.
     """
 
-    def __init__(self, graph: Graph, fusion_plan: FusionPlan, context: PassContext) -> None:
+    def __init__(self, graph: Graph, fusion_plan: FusionPlan, context: FusionOptions) -> None:
         self.graph, self.context = graph, context
         self.quotient = quotient_of(graph, fusion_plan)
         self.legality = Legality(graph, context)

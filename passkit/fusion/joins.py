@@ -12,16 +12,16 @@ from passkit.analysis.group import FUSED, Decision, Kind
 from passkit.analysis.partial import JOIN, PARTIAL
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.union import group_in, name_of_kernel, union, with_unions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.passes.context import PassContext
 from passkit.planner.plan import plan_group
 from passkit.schedule.schedule import Schedule
 
 
 def with_joins(
-    graph: Graph, context: PassContext, log: Iterable[Decision]
+    graph: Graph, context: FusionOptions, log: Iterable[Decision]
 ) -> tuple[Graph, list[Decision]]:
     """Return the fused graph in which the last blocks of chunks join them, and its decisions.
 
@@ -71,7 +71,9 @@ def _joins(node: Node, chunks: Node) -> bool:
     ) and not any(n.op is PARTIAL for n in group.graph.nodes)
 
 
-def _may_join(graph: Graph, chunks: Node, readers: tuple[Node, ...], context: PassContext) -> bool:
+def _may_join(
+    graph: Graph, chunks: Node, readers: tuple[Node, ...], context: FusionOptions
+) -> bool:
     """Return whether chunks and their readers are one kernel: the last blocks join the chunks.
 
     They are not if options keep them apart, or there is no fuel.

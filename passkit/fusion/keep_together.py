@@ -11,14 +11,14 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.contract import quotient_of
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality, Level
+from passkit.fusion.options import FusionOptions
 from passkit.graph.components import connected_components
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
-from passkit.passes.context import PassContext
 
 
-def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: PassContext) -> FusionPlan:
+def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: FusionOptions) -> FusionPlan:
     """Return the plan with one group for each list of nodes in the option `keep_together`.
 
     The groups that they are in are merged, with all that is on paths between these. Nodes without
@@ -33,7 +33,7 @@ def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: PassConte
 
 
 def _merged(
-    graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node], context: PassContext
+    graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node], context: FusionOptions
 ) -> FusionPlan:
     """Return the plan with a group of ``nodes``; with the reason in its log if there is none."""
     quotient = quotient_of(graph, fusion_plan)
@@ -59,7 +59,9 @@ def _is_connected(body: Sequence[Node]) -> bool:
     return len(connected_components(body, edges)) == 1
 
 
-def _problem(quotient: QuotientGraph, numbers: set[int], context: PassContext) -> Diagnostic | None:
+def _problem(
+    quotient: QuotientGraph, numbers: set[int], context: FusionOptions
+) -> Diagnostic | None:
     """Return why clusters cannot be one kernel; None if they can."""
     legality = Legality(quotient.graph, context)
     problem = legality.check(quotient, numbers, Level.FULL, in_phases=True)

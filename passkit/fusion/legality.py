@@ -12,11 +12,11 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.contract import extract
 from passkit.fusion.domain_cluster import DomainCluster
 from passkit.fusion.fusible import why_opaque
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.phases import phased_group
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph, is_literal
-from passkit.passes.context import PassContext
 from passkit.planner.plan import outline_group
 from passkit.values.size import Extent, numel
 
@@ -36,7 +36,7 @@ class Legality:
     Each test returns a diagnostic that says why something is not possible, None if it is.
     """
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
+    def __init__(self, graph: Graph, context: FusionOptions) -> None:
         self.graph, self.target, self.names = graph, context.target, graph.names
         self._apart = [set(names) for names in context.keep_apart]
         self._alone = set(context.no_fuse)

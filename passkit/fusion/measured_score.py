@@ -10,22 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from statistics import median
-from typing import Any
 
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.score import MODEL, Costs, MeasuredGain, Seconds, modelled
 from passkit.library.evaluator import Evaluator, Record
+from passkit.library.store import snapshot
 from passkit.planner.typical_sizes import typical
 from passkit.schedule.cost import product_of, schedule_cost
 from passkit.schedule.schedule import Source
 from passkit.target import Target
 
 
-def costs_of(evaluator: Any, target: Target) -> Costs:
-    """Return the cost model of groups, corrected by the records of an evaluator if it has any."""
+def costs_of(context: FusionOptions) -> Costs:
+    """Return the cost model of groups, corrected by measurements of this machine if there are any.
+
+    The option ``evaluator`` has them, else the cache folder.
+
+    Raises: CacheError if other users may write to the folder of the measurements.
+    """
+    evaluator = snapshot().evaluator if context.evaluator is None else context.evaluator
     if not isinstance(evaluator, Evaluator):
         return MODEL
+    target = context.target
     return Costs(_seconds(evaluator, target), _measured_gain(evaluator, target))
 
 

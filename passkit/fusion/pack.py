@@ -14,26 +14,25 @@ from attrs import Factory, define
 from passkit.analysis.group import FUSED, Decision, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.union import group_in, name_of_kernel, with_unions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
-from passkit.passes.context import PassContext
-from passkit.passes.fusion_hints import keep_together_names
 from passkit.planner.plan import outline_group
 from passkit.schedule.schedule import Schedule, has_one_tile
 from passkit.values.size import numel
 
 
 def pack(
-    graph: Graph, context: PassContext, log: Iterable[Decision]
+    graph: Graph, context: FusionOptions, log: Iterable[Decision]
 ) -> tuple[Graph, list[Decision]]:
     """Return the contracted graph with kernels packed, and its decisions.
 
     Kernels are packed if the option `keep_together` asks for it, or if that is faster.
     """
     run = _Packing(graph, context)
-    for names in keep_together_names(context):
+    for names in context.keep_together:
         run.keep_together(names)
     run.pack_small()
     decisions = [*(d for d in log if not run.is_packed(d)), *run.log]
@@ -82,7 +81,7 @@ class _Packing:
         log: the decisions about packs.
     """
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
+    def __init__(self, graph: Graph, context: FusionOptions) -> None:
         self.graph, self.context, self.target = graph, context, context.target
         self.legality = Legality(graph, context)
         self.quotient = QuotientGraph(graph)

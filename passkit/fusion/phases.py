@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from attrs import frozen
 
+from passkit.analysis.chunks import chunks_of
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
 from passkit.analysis.nests import contract_of, form_nests
@@ -20,12 +21,10 @@ from passkit.analysis.partial import split
 from passkit.analysis.recompute import RECOMPUTE
 from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.options import FusionOptions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.quotient import live_ins
-from passkit.passes.context import PassContext
-from passkit.passes.options import node_name
-from passkit.passes.split_reduce import chunks_of
 from passkit.planner.phases import cross_phase_values, has_unknown_inputs
 from passkit.planner.plan import plan_group
 from passkit.schedule.cost import schedule_cost
@@ -53,13 +52,13 @@ class Recipe:
     values: Positions
 
 
-def with_phases(graph: Graph, context: PassContext) -> Graph:
+def with_phases(graph: Graph, context: FusionOptions) -> Graph:
     """Return the fused graph in which groups that need several phases have more results.
 
     These are the values that phases leave for later ones, which no other node reads. Only groups
     that the option `keep_together` asks for may have several phases.
     """
-    hints = [{node_name(n) for n in names} for names in context.keep_together]
+    hints = [set(names) for names in context.keep_together]
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         """Return the results of a group of phases; None for other nodes."""

@@ -22,11 +22,11 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.report import SelectionReport
 from passkit.fusion.score import Costs, Scorer
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.passes.context import PassContext
 from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
@@ -65,7 +65,7 @@ class _Change:
 def recomputed(
     graph: Graph,
     fusion_plan: FusionPlan,
-    context: PassContext,
+    context: FusionOptions,
     costs: Costs,
     report: SelectionReport | None,
 ) -> tuple[FusionPlan, SelectionReport | None]:
@@ -95,7 +95,7 @@ def recomputed(
             report = evolve(report, after=after, peaks=peaks)
 
 
-def _enlarges(graph: Graph, node: Node, context: PassContext) -> bool:
+def _enlarges(graph: Graph, node: Node, context: FusionOptions) -> bool:
     """Return whether a node computes a value larger than the caches of much smaller operands."""
     if is_leaf(node) or not node.inputs:
         return False
@@ -115,7 +115,7 @@ class _Round:
     """The values between the kernels of one fusion plan, and the gain if one is recomputed."""
 
     def __init__(
-        self, graph: Graph, fusion_plan: FusionPlan, context: PassContext, scorer: Scorer
+        self, graph: Graph, fusion_plan: FusionPlan, context: FusionOptions, scorer: Scorer
     ) -> None:
         self.graph, self.fusion_plan = graph, fusion_plan
         self.context, self.scorer = context, scorer

@@ -7,7 +7,7 @@ group may be moved deeper if all that reads it is deeper still.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.group import Decision
@@ -25,20 +25,19 @@ from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.keep_together import with_kept_together
 from passkit.fusion.legality import Legality
+from passkit.fusion.options import FusionOptions
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.passes.context import PassContext
-from passkit.passes.fusion_hints import keep_together_names
 
 
-def seed_plan(graph: Graph, context: PassContext) -> FusionPlan:
+def seed_plan(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Return groups of elementwise, movement and row-reduction operators with several outputs."""
     run = _Seed(graph, context)
     for node in graph.nodes:
         run.visit(node)
     run.merge_partial_reductions()
-    for names in keep_together_names(context):
+    for names in context.keep_together:
         run.keep_together(names)
     return with_kept_together(graph, run.fusion_plan(), context)
 
@@ -54,7 +53,7 @@ class _Seed:
         refused: the decisions about hints that were not obeyed.
     """
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
+    def __init__(self, graph: Graph, context: FusionOptions) -> None:
         self.graph, self.context = graph, context
         self.target = context.target
         self.cluster_of: dict[Node, DomainCluster] = {}
@@ -329,7 +328,7 @@ class _Seed:
             else:
                 alike.append(cluster)
 
-    def keep_together(self, names: list[str]) -> None:
+    def keep_together(self, names: Sequence[str]) -> None:
         """Merge the groups of nodes that the option `keep_together` names, or record why not."""
         first: Node | None = None
         for name in names:

@@ -18,6 +18,7 @@ from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.report import SelectionReport, Verdicts, recorded
 from passkit.fusion.score import MODEL, Costs, Scorer
 from passkit.fusion.selection.exact import exact
@@ -25,7 +26,6 @@ from passkit.fusion.selection.problem import Pattern, Problem, Selection, proble
 from passkit.fusion.split import Bodies, may_differ, splits
 from passkit.graph.graph import Graph
 from passkit.graph.node import is_leaf
-from passkit.passes.context import PassContext
 
 
 @frozen(eq=False)
@@ -57,7 +57,7 @@ class Explored:
 def explored(
     graph: Graph,
     fusion_plan: FusionPlan,
-    context: PassContext,
+    context: FusionOptions,
     costs: Costs = MODEL,
 ) -> Explored | None:
     """Return the patterns of a fusion plan, and the best selection; None as in `selected`."""
@@ -83,7 +83,7 @@ def explored(
 def selected(
     graph: Graph,
     fusion_plan: FusionPlan,
-    context: PassContext,
+    context: FusionOptions,
     costs: Costs = MODEL,
 ) -> tuple[FusionPlan, SelectionReport | None]:
     """Return the plan with groups merged, with each other and with products, if that pays.

@@ -83,11 +83,6 @@ def pin_hinted_names(graph: Graph, context: PassContext) -> tuple[Graph, PassCon
     return graph.with_attrs(**{HINTED: recorded}), context
 
 
-def keep_together_names(context: PassContext) -> Iterator[list[str]]:
-    """Yield the names of the nodes of each group of keep_together, after `pin_hinted_names`."""
-    yield from ([str(n) for n in nodes] for nodes in context.keep_together)
-
-
 def check_hint_names(graph: Graph, context: PassContext) -> None:
     """Check that each name in a hint is that of a node, now or before the passes.
 

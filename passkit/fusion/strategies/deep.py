@@ -23,6 +23,7 @@ from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.keep_together import with_kept_together
 from passkit.fusion.legality import Legality, Level
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.strategy import register_fusion
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -30,12 +31,11 @@ from passkit.graph.merge_graph import MergeGraph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FScan, OpPattern
 from passkit.graph.quotient import QuotientGraph
-from passkit.passes.context import PassContext
 from passkit.values.size import numel
 
 
 @register_fusion("deep")
-def deep(graph: Graph, context: PassContext) -> FusionPlan:
+def deep(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Groups of several iteration domains, grown from results as far as their splits agree."""
     run = _Deep(graph, context)
     for _ in range(context.target.fusion.deep_rounds):
@@ -94,7 +94,7 @@ class _Deep:
         outside: why a cluster is not in the group that grew from another one.
     """
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
+    def __init__(self, graph: Graph, context: FusionOptions) -> None:
         self.graph, self.context = graph, context
         self.legality = Legality(graph, context)
         self.quotient = QuotientGraph(graph)

@@ -11,16 +11,16 @@ from collections.abc import Container
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.fusible import is_fusible, why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.strategy import register_fusion
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
 from passkit.graph.op import FCodeGen, OpPattern
-from passkit.passes.context import PassContext
 from passkit.values.size import numel
 
 
 @register_fusion("none")
-def singles(graph: Graph, context: PassContext) -> FusionPlan:
+def singles(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Every operator in a group of its own."""
     fusion_plan = FusionPlan()
     for node in graph.nodes:
@@ -33,7 +33,7 @@ def singles(graph: Graph, context: PassContext) -> FusionPlan:
 
 
 @register_fusion("nnvm", expands=False)
-def pairwise(graph: Graph, context: PassContext) -> FusionPlan:
+def pairwise(graph: Graph, context: FusionOptions) -> FusionPlan:
     """A consumer absorbs an elementwise producer that nobody else reads, users first.
 
     Both need one shape, or one element (nnvm-fusion's only broadcast).
@@ -67,7 +67,7 @@ def pairwise(graph: Graph, context: PassContext) -> FusionPlan:
 
 def _check_edge(
     graph: Graph,
-    context: PassContext,
+    context: FusionOptions,
     node: Node,
     user: Node,
     uses: int,

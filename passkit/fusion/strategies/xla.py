@@ -20,15 +20,15 @@ from passkit.fusion.domain_cluster import DomainCluster, check_crossing_reads
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
+from passkit.fusion.options import FusionOptions
 from passkit.fusion.strategy import register_fusion
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.passes.context import PassContext
 from passkit.values.size import numel
 
 
 @register_fusion("xla")
-def basic(graph: Graph, context: PassContext) -> FusionPlan:
+def basic(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Groups of one result each: elementwise and movement operators, a reduction at the end."""
     run = _Basic(graph, context)
     for node in reversed(graph.nodes):
@@ -45,7 +45,7 @@ class _Basic:
         computing: for each operator that has been visited the clusters that compute it.
     """
 
-    def __init__(self, graph: Graph, context: PassContext) -> None:
+    def __init__(self, graph: Graph, context: FusionOptions) -> None:
         self.graph, self.context = graph, context
         self.legality = Legality(graph, context)
         self.out = FusionPlan()
