@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from unittest.mock import patch
 
-from passkit.runtime.native import build, compiler
+from passkit.runtime.native import compiler, units
 from tests import workers
 
 QUICK = ("-O0", "-DPK_CALL_FUNCTIONS")
@@ -27,7 +27,7 @@ def quickly() -> Iterator[None]:
     workers of a run, or processes of a campaign, keep the other cores busy.
     """
     flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
-    one = patch.multiple(build, MIN_UNIT_KERNELS=1 << 20, MAX_UNIT_KERNELS=1 << 20)
+    one = patch.multiple(units, MIN_UNIT_LENGTH=1 << 40, MAX_UNIT_KERNELS=1 << 20)
     with patch.object(compiler, "KERNEL_FLAGS", flags), one:
         yield
 

@@ -17,13 +17,16 @@ from passkit.graph.kernel import RTC, Kernel
 from passkit.graph.node import Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.build import build
+from passkit.runtime.native.units import KernelText
 from passkit.target import Target
 
 PRELUDE_WIDTH = 16
 """The elements of a vector of the prelude, unless something else is defined in front of it."""
 FLAGS = ("-fwrapv",)
 """Compiler flags of kernels: scalar integers wrap on overflow, like those in vectors."""
+HEADER = ("core.h", "divisor.h", "sums.h", "rows.h", "math_f32.h")
+"""The sections of the prelude that are precompiled: those of most kernels of float32."""
 BASIC_FUNCTIONS = frozenset(
     [
         "sqrt",
@@ -109,7 +112,7 @@ def build_kernels(kernels: Iterable[Kernel], target: Target) -> Mapping[str, Any
     """
     by_key = {k.key: k for k in kernels}
     if dialect_of(target.dialect).compiled_here:
-        return build(map(kernel_text, by_key.values()), FLAGS)
+        return build(map(kernel_text, by_key.values()), FLAGS, header=header_sections())
     if target.device:
         from passkit.runtime.device.runtimes import runtime_of  # only targets of devices need it
 
@@ -188,6 +191,15 @@ def sections_of(source: str) -> tuple[str, ...]:
     for name, needed in is_needed.items():
         if needed:
             names.update(dict.fromkeys((*_included_sections(PRELUDE / name), name)))
+    return tuple(_section_text(PRELUDE / name) for name in names)
+
+
+@cache
+def header_sections() -> tuple[str, ...]:
+    """Return the texts of the sections of the prelude that are precompiled, in order."""
+    names: dict[str, None] = {}
+    for name in HEADER:
+        names.update(dict.fromkeys((*_included_sections(PRELUDE / name), name)))
     return tuple(_section_text(PRELUDE / name) for name in names)
 
 

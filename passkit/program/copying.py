@@ -18,8 +18,9 @@ import numpy as np
 from attrs import frozen
 
 from passkit.passes.rtcgen import FLAGS, sections_of
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.build import build
 from passkit.runtime.native.launcher import launcher
+from passkit.runtime.native.units import KernelText
 
 SIZES = tuple(1 << k for k in range(12, 27, 2))
 """The bytes that the measured copies read: 4 KiB to 64 MiB."""

@@ -18,16 +18,11 @@ from passkit.passes.rtcgen import FLAGS, kernel_text
 from passkit.program.compiler import compile
 from passkit.program.executable import Executable
 from passkit.runtime.native import convolution_unit
-from passkit.runtime.native.build import (
-    KernelText,
-    compile_into,
-    kernel_digest,
-    library_of,
-    reading_from,
-)
+from passkit.runtime.native.build import compile_into, kernel_digest, library_of, reading_from
 from passkit.runtime.native.cache import KernelCache, trusted_folder
 from passkit.runtime.native.convolution import possible_units
 from passkit.runtime.native.convolution_unit import ConvolutionUnit
+from passkit.runtime.native.units import KernelText
 from passkit.runtime.program import LibraryCall
 from passkit.runtime.state import State
 from passkit.serial.json import to_json

@@ -15,8 +15,9 @@ import numpy as np
 from passkit.library.cpu_profile import CpuProfile
 from passkit.passes.rtcgen import FLAGS
 from passkit.program.copying import copy_speed
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.build import build
 from passkit.runtime.native.launcher import MAX_THREADS, launcher, requested_threads
+from passkit.runtime.native.units import KernelText
 
 SIGNATURE = """extern "C" void {name}(
     void *const *buf, const int64_t *size, int64_t begin, int64_t end, unsigned char *scratch) {{

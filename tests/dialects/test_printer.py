@@ -20,7 +20,8 @@ from passkit.errors import CodeGenError, RegistryError
 from passkit.graph.kernel import Kernel
 from passkit.passes.rtcgen import FLAGS, sections_of
 from passkit.runtime.evaluate import evaluate
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.build import build
+from passkit.runtime.native.units import KernelText
 from passkit.target import Target, target_of
 from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt

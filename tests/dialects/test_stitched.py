@@ -13,7 +13,8 @@ from passkit.ast import Var
 from passkit.ast.stage import Part, Stage, Store
 from passkit.dialects import CUDA, CXX, OPENCL, Dialect
 from passkit.passes.rtcgen import FLAGS, sections_of
-from passkit.runtime.native.build import KernelText, build
+from passkit.runtime.native.build import build
+from passkit.runtime.native.units import KernelText
 from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from tests.dialects import test_cuda, test_opencl

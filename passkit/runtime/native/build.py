@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from passkit.errors import CompilerError
 from passkit.runtime.native import launcher
@@ -23,34 +23,10 @@ from passkit.runtime.native.compiler import (
     kernel_flags,
 )
 from passkit.runtime.native.shared_objects import Address, LoadedKernels, SharedObject
-from passkit.values.progress import progress
+from passkit.runtime.native.units import KernelText, compiled, divided, header_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from passkit.runtime.native.compilation import Compilation
-
-MIN_UNIT_KERNELS = 2
-"""Fewer kernels than this for each process are not worth another one: of a process of two, the
-common sections take a quarter of the time."""
-MAX_UNIT_KERNELS = 120
-"""The most kernels of a unit, whose common sections take a third of a second to compile."""
-
-
-class KernelText(NamedTuple):
-    """The source text of one kernel.
-
-    Attributes:
-        key: the caller's name for the kernel.
-        symbol: the function that ``source`` defines as ``extern "C"``.
-        source: the C++ text of the kernel.
-        sections: texts that come first, each after those that it needs; kernels share them.
-    """
-
-    key: str
-    symbol: str
-    source: str
-    sections: tuple[str, ...] = ()
 
 
 class BuildStats:
@@ -84,6 +60,7 @@ def build(
     kernels: Iterable[tuple[str, str, str, Sequence[str]]],
     flags: tuple[str, ...] = (),
     cache: KernelCache | None = None,
+    header: Sequence[str] = (),
 ) -> dict[str, Address]:
     """Load kernels, from the cache or by compiling them; update `stats`.
 
@@ -91,6 +68,8 @@ def build(
         kernels: for each kernel the fields of a `KernelText`: key, symbol, source and sections.
         flags: compiler flags in addition to `kernel_flags`.
         cache: the cache, by default that of the user.
+        header: sections that are precompiled for kernels that begin with the first of them; they
+            may have others behind it, and not all of them.
 
     Returns:
         The address of each kernel by its key; a reference to it keeps the kernel loaded.
@@ -116,7 +95,7 @@ def build(
             addresses |= _load_cached(missing, cache, compiler)
             missing = {d: k for d, k in missing.items() if d not in addresses}
             if missing:
-                addresses |= _compile(missing, cache, compiler, flags)
+                addresses |= _compile(missing, cache, compiler, flags, header)
         stats.seconds += time.perf_counter() - start
         return {key: addresses[digest] for key, digest in digests.items()}
 
@@ -308,6 +287,7 @@ def _compile(
     cache: KernelCache,
     compiler: Compiler | None,
     flags: tuple[str, ...],
+    sections: Sequence[str] = (),
 ) -> dict[str, Address]:
     """Compile and load kernels, with one compiler process per core at a time.
 
@@ -316,6 +296,7 @@ def _compile(
         cache: the cache that keeps the results.
         compiler: the compiler, None if the machine has none.
         flags: its flags in addition to `kernel_flags`.
+        sections: those of the precompiled header.
 
     Returns: The addresses by digest.
 
@@ -331,106 +312,26 @@ def _compile(
             f"kernel {first.symbol} is not in the cache {cache.folder}, and there is no C++ "
             f"compiler to compile it; {INSTALL_HINT}"
         )
-    from pathlib import Path
-
     # A warm start needs neither folders nor processes.
     from passkit.runtime.native.work_folders import work_folder
 
     launcher.prefetch(compiler)
-    units, cores = _units(missing), len(os.sched_getaffinity(0))
-    running: list[Compilation] = []
-    watched = progress("compiling kernels", len(units))
-    with watched as step, work_folder(cache.name) as name:
+    units = divided(list(missing.values()))
+    header = header_of(missing.values(), sections, flags, compiler, cache)
+    with work_folder(cache.name) as folder:
         try:
-            for number, unit in enumerate(units):
-                if number >= cores:
-                    running[number - cores].finish()
-                    step()
-                running.append(start_unit(unit, compiler, flags, Path(name, f"{number}.cpp")))
-                stats.processes += 1
-            libraries = []
-            for number, compilation in enumerate(running):
-                libraries.append(compilation.finish())
-                if number >= len(running) - cores:
-                    step()
+            libraries, number = compiled(units, compiler, flags, header, folder)
         except OSError as error:
             raise CompilerError(
-                f"cannot write the compiler's files to {name} ({error}); set TMPDIR to a folder "
+                f"cannot write the compiler's files to {folder} ({error}); set TMPDIR to a folder "
                 "with free space, or raise the limit of file sizes (ulimit -f)"
             ) from None
-        finally:
-            for compilation in running:
-                compilation.stop()
+        stats.processes += number
         addresses: dict[str, Address] = {}
         for unit, library in zip(units, libraries, strict=True):
             digests = [digest for digest, kernel in missing.items() if kernel in unit]
             addresses |= _keep({d: missing[d].symbol for d in digests}, library, cache, compiler)
         return addresses
-
-
-def start_unit(
-    unit: Sequence[KernelText], compiler: Compiler, flags: tuple[str, ...], source: Path
-) -> Compilation:
-    """Start to compile a translation unit, whose shared object will lie beside its source.
-
-    Args:
-        unit: the kernels.
-        compiler: the compiler.
-        flags: its flags in addition to `kernel_flags`.
-        source: the path to write the text to.
-
-    Raises: CompilerError where the compiler cannot be run; OSError where the folder cannot be
-    written.
-    """
-    from passkit.runtime.native.compilation import start_compilation
-
-    source.write_text(unit_text(unit))
-    arguments = [*kernel_flags(), *compiler.parameters, *flags, str(source)]
-    arguments += compiler.libraries
-    subject = ", ".join(kernel.symbol for kernel in unit)
-    output = source.with_suffix(".so")
-    return start_compilation(compiler, arguments, output, subject, _kernel_text(unit))
-
-
-def _units(missing: dict[str, KernelText]) -> list[list[KernelText]]:
-    """Divide kernels into translation units of nearly equal length; none without kernels.
-
-    There is one per core, fewer if they would have less than `MIN_UNIT_KERNELS` kernels on average,
-    and more where a unit would exceed `MAX_UNIT_KERNELS` or have a symbol twice.
-    """
-    count = len(missing)
-    number = max(
-        1,
-        min(len(os.sched_getaffinity(0)), count // MIN_UNIT_KERNELS),
-        -(-count // MAX_UNIT_KERNELS),
-    )
-    units: list[list[KernelText]] = [[] for _ in range(number)]
-    for kernel in sorted(missing.values(), key=lambda k: (-len(k.source), k.symbol)):
-        candidates = [
-            u
-            for u in units
-            if len(u) < MAX_UNIT_KERNELS and all(k.symbol != kernel.symbol for k in u)
-        ]
-        if candidates:
-            min(candidates, key=lambda u: sum(len(k.source) for k in u)).append(kernel)
-        else:
-            units.append([kernel])
-    return [unit for unit in units if unit]
-
-
-def unit_text(kernels: Sequence[KernelText]) -> str:
-    """Return the text of a translation unit: each section once, then the kernels.
-
-    ``#line`` makes the compiler's messages count lines from the first kernel.
-    """
-    sections = dict.fromkeys(text for kernel in kernels for text in kernel.sections)
-    head = "".join(f'#line 1 "section{number}.h"\n{text}\n' for number, text in enumerate(sections))
-    return f'{head}#line 1 "kernels.cpp"\n{_kernel_text(kernels)}'
-
-
-def _kernel_text(kernels: Sequence[KernelText]) -> str:
-    """Return the sources of several kernels as one text, without their sections."""
-    return "\n".join(kernel.source.rstrip("\n") + "\n" for kernel in kernels)
 
 
 def _keep(

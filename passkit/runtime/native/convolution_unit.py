@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passkit.errors import CompilerError
-from passkit.runtime.native.build import KernelText, build, kernel_digest, start_unit, stats
+from passkit.runtime.native.build import build, kernel_digest, stats
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.native.compiler import find_compiler
 from passkit.runtime.native.register_tiles import FEW_CHANNELS, MAX_TAPS
+from passkit.runtime.native.units import KernelText, start_unit
 
 if TYPE_CHECKING:
     from passkit.runtime.native.compilation import Compilation

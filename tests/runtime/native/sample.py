@@ -16,9 +16,10 @@ import pytest
 
 from passkit.runtime.native import build as build_module
 from passkit.runtime.native import shared_objects
-from passkit.runtime.native.build import KernelText, build, forget, stats
+from passkit.runtime.native.build import build, forget, stats
 from passkit.runtime.native.feeds import InputSpec, make_program
 from passkit.runtime.native.launcher import launcher, pool_limit, pool_stats, set_pool_limit
+from passkit.runtime.native.units import KernelText
 
 __all__ = [
     "F32",

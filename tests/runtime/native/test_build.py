@@ -17,10 +17,17 @@ import pytest
 from passkit.errors import CompilerError
 from passkit.runtime.native import build as module
 from passkit.runtime.native import compilation, launcher
-from passkit.runtime.native.build import KernelText, build, kernel_digest, stats, unit_text
+from passkit.runtime.native.build import build, kernel_digest, stats
 from passkit.runtime.native.cache import open_cache
 from passkit.runtime.native.compiler import Compiler, find_compiler
 from passkit.runtime.native.extension import Extension
+from passkit.runtime.native.units import (
+    MAX_UNIT_KERNELS,
+    MIN_UNIT_LENGTH,
+    KernelText,
+    divided,
+    unit_text,
+)
 from passkit.runtime.native.work_folders import work_folder
 from tests.runtime.native.sample import HEAD, text
 
@@ -101,14 +108,22 @@ def test_few_processes_compile_many_kernels(fresh: Path) -> None:
 
 def test_units_are_balanced_and_bounded() -> None:
     """No unit has too many kernels or a symbol twice; every kernel is in one."""
-    kernels = {str(k): constant(k, f"f{k % 290}") for k in range(300)}
+    kernels = [constant(k, f"f{k % 290}") for k in range(300)]
 
-    units = module._units(kernels)
+    units = divided(kernels)
 
     assert sum(len(u) for u in units) == 300
-    assert all(
-        len(u) <= module.MAX_UNIT_KERNELS and len({k.symbol for k in u}) == len(u) for u in units
-    )
+    assert all(len(u) <= MAX_UNIT_KERNELS and len({k.symbol for k in u}) == len(u) for u in units)
+
+
+def test_a_second_process_needs_enough_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two long kernels are two units where there are two cores, two short ones are one."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    short = [constant(k, f"f{k}") for k in range(2)]
+    comment = "// " + "x" * MIN_UNIT_LENGTH + "\n"
+    long = [kernel._replace(source=comment + kernel.source) for kernel in short]
+
+    assert [len(divided(kernels)) for kernels in (short, long)] == [1, 2]
 
 
 def test_sections_come_once_and_in_order() -> None:

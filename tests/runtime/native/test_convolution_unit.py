@@ -15,9 +15,10 @@ from passkit.ast.folds import Convolution
 from passkit.errors import CompilerError
 from passkit.runtime import assemble
 from passkit.runtime.native import convolution, convolution_unit
-from passkit.runtime.native.build import KernelText, forget
+from passkit.runtime.native.build import forget
 from passkit.runtime.native.convolution import possible_units
 from passkit.runtime.native.convolution_unit import ConvolutionUnit
+from passkit.runtime.native.units import KernelText
 
 UNIT = ConvolutionUnit.DEPTHWISE
 TRIVIAL = (
