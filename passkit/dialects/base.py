@@ -89,9 +89,11 @@ class Vectors:
     have: ``width``, a power of two from 16 on, or in a ``pack_loop`` {lanes} at a time, which are
     ``pack``, a multiple of ``width``. ``aligned_loop`` takes the lanes up to a cache line of {at}
     first. ``fixed`` is the loop of a known short extent, whose vectors are numbered by k and may
-    stay in an ``array``. ``{type}`` is a scalar type.
-    ``folding`` starts a fold, ``extreme`` one by maximum or minimum that keeps NaN, ``summing`` a
-    long one that adds floats; ``begin`` names it. A ``block`` of {turns} turns of a loop over a
+    stay in an ``array``; ``paired`` one of which an iteration has two vectors, with k = 2 and 1.
+    ``{type}`` is a scalar type.
+    ``folding`` starts a fold by a {function}, ``extreme`` one by maximum or minimum that keeps NaN,
+    ``summing`` a long one that adds floats; ``begin`` names it. ``functions`` are those of which
+    {combine} is a key, ``function`` is any other one. A ``block`` of {turns} turns of a loop over a
     folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
     ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
     gives each lane its part; ``down_loop`` takes the last lanes first.
@@ -109,6 +111,7 @@ class Vectors:
     pack_loop: str
     aligned_loop: str
     fixed: str
+    paired: str
     loop_end: str
     load: str
     load_one: str
@@ -131,6 +134,7 @@ class Vectors:
     among: str
     array: str
     folding: str
+    function: str
     extreme: str
     summing: str
     begin: str
@@ -152,6 +156,7 @@ class Vectors:
     running: str
     scan: str
     down_loop: str
+    functions: Mapping[str, str] = field(factory=dict)
     columns: str = ""
     column: str = ""
     width: int = 16
@@ -382,6 +387,7 @@ class Dialect:
     that none has. ``counter``, if given, is a local that rows, taken one after the other, count up.
     Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
     in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
+    ``whole_tiles``, if given, comes first in a kernel of which all tiles have equally many rows.
     ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
     kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
     packed kernels are functions; ``phases`` are for kernels of several. Kernels that are
@@ -428,6 +434,7 @@ class Dialect:
     wide: str = "ll"
     bits: str = "{type}({bits})"
     prologue: tuple[str, ...] = ()
+    whole_tiles: str = ""
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
     vectors: Vectors | None = None

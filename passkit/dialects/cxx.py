@@ -27,6 +27,7 @@ CXX = register_dialect(
         unpack="{const}{type} *const {name} = ({const}{type} *)buf[{k}];",
         unpack_size="const int64_t {name} = size[{k}];",
         scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
+        whole_tiles="assume_tiles(begin, end);",
         grid="for (int64_t {var} = begin; {var} < end; ++{var})",
         counter="{type} {name} = {value};",
         lane="for (int64_t {var} = {start}; {var} < {stop}; ++{var})",
@@ -79,6 +80,7 @@ CXX = register_dialect(
                 "aligned_lanes<{lanes}>({at}, {start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE"
             ),
             fixed="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
+            paired="paired_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
             loop_end="});",
             load="load({at}, {mask})",
             load_one="load_one({at}, {mask})",
@@ -103,10 +105,9 @@ CXX = register_dialect(
             known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
             among="{name}.among({mask})",
             array="vec<{type}> {name}[{count}];",
-            folding=(
-                "folding<{type}, {lanes}>({identity}, "
-                "[](auto a, auto b) PK_INLINE {{ return {combine}; }})"
-            ),
+            folding="folding<{type}, {lanes}>({identity}, {function})",
+            function="[](auto a, auto b) PK_INLINE {{ return {combine}; }}",
+            functions={"a + b": "adding{}", "a * b": "multiplying{}"},
             extreme="{which}<{type}, {lanes}>()",
             summing="summing<{lanes}>()",
             begin="auto {name} = {fold};",
@@ -135,10 +136,7 @@ CXX = register_dialect(
             put="store({name}_block + {vector} * {place}, {value}, m);",
             together="columns_together<{turns}>({at}, {name}_block, m);",
             total="auto {name} = {value};",
-            running=(
-                "auto {name} = running<{type}, {exclusive}, {down}>({identity}, "
-                "[](auto a, auto b) PK_INLINE {{ return {combine}; }});"
-            ),
+            running="auto {name} = running<{type}, {exclusive}, {down}>({identity}, {function});",
             scan="const auto {name} = {running}.take({value}, {mask});",
             columns="const auto {name} = load_columns<{count}>({at}, {mask});",
             column="{name}[{k}]",
@@ -172,7 +170,7 @@ CXX = register_dialect(
                 ),
                 even=", true",
                 end="});",
-                fixed="fixed_lanes(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",
+                fixed="lanes_of_rows(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",
                 values="const auto {name}_pair = rows.values({at});",
                 value="const auto {name} = {name}_pair.at(k);",
                 load="load_apart({at}, {stride}, {mask}, k)",

@@ -135,7 +135,8 @@ class _Printer:
         params = [spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.final.params]
         params += [d.size.format(name=n) for n in self.final.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
-        for text in (*d.prologue, *self._fetched_buffers(), *self._fetched_sizes()):
+        whole = (d.whole_tiles,) if d.whole_tiles and self.final.has_whole_tiles else ()
+        for text in (*d.prologue, *whole, *self._fetched_buffers(), *self._fetched_sizes()):
             body.line(text)
         self._scratch()
         for k, phase in enumerate(self.final.phases):

@@ -360,9 +360,14 @@ class VectorPrinter:
             form = v.summing.format(**texts)
         else:
             identity = body.scalars.expr(s.identity)
-            exprs = self._expressions("a", "b")
-            form = v.folding.format(identity=identity, combine=exprs.expr(s.combine), **texts)
+            function = self._function(s.combine)
+            form = v.folding.format(identity=identity, function=function, **texts)
         return form
+
+    def _function(self, combine: Expr) -> str:
+        """Return the function of two vectors a and b by which a reduction or a scan combines."""
+        v, text = self.vectors, self._expressions("a", "b").expr(combine)
+        return v.functions.get(text) or v.function.format(combine=text)
 
     def _scan(self, s: Scan) -> str:
         """Return the beginning of a scan."""
@@ -373,7 +378,7 @@ class VectorPrinter:
             exclusive=str(s.is_exclusive).lower(),
             down=str(s.is_reversed).lower(),
             identity=body.scalars.expr(s.identity),
-            combine=self._expressions("a", "b").expr(s.combine),
+            function=self._function(s.combine),
         )
 
     def _of_row(self, s: RowStatement) -> str:
@@ -424,6 +429,8 @@ class VectorPrinter:
         body, v = self.body, self.vectors
         if s.is_of_rows:
             template = v.pairs.fixed
+        elif s.is_paired:
+            template = v.paired
         elif s.is_unrolled:
             template = v.fixed
         elif s.is_reversed:

@@ -86,6 +86,7 @@ class FinalKernel:
         aliased: the names of buffers that share memory with another.
         has_rows: whether rows of a tile have threads of their own.
         rereads: whether it reads what it has written to a result.
+        has_whole_tiles: whether a loop over a part of a tile has as many iterations in each tile.
     """
 
     params: tuple[Buffer, ...]
@@ -96,6 +97,7 @@ class FinalKernel:
     aliased: frozenset[str]
     has_rows: bool
     rereads: bool
+    has_whole_tiles: bool
 
 
 @frozen

@@ -151,6 +151,8 @@ class VectorFor:
         aligned: the buffer and the index of a store that should be aligned to cache lines: the
             first iteration may have fewer values.
         is_of_rows: whether it is the loop over the elements of a group of rows, see `RowsFor`.
+        is_paired: whether an unrolled loop still has iterations, of two vectors each. Their numbers
+            are 2 and 1, so that no statement may access a register of the row.
     """
 
     var: Var
@@ -162,6 +164,7 @@ class VectorFor:
     is_reversed: bool = False
     aligned: tuple[str, Expr] | None = None
     is_of_rows: bool = False
+    is_paired: bool = False
 
 
 @frozen

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
-from passkit.ast import Load
-from passkit.ast.stage import Dot, KernelAST, Part, Phase, Place, Stage
+from passkit.ast import Const, Load
+from passkit.ast.index import normal
+from passkit.ast.stage import Dot, KernelAST, Loop, Part, Phase, Place, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.errors import CodeGenError
@@ -127,6 +128,7 @@ def _final_kernel(
         frozenset(marked),
         has_rows(ast),
         _rereads(ast),
+        any(map(_is_whole, _loops(ast))),
     )
 
 
@@ -242,6 +244,23 @@ def final_part(
 def _variables(stage: Stage) -> tuple[str, ...]:
     """Return the names of the variables of a stage's loops."""
     return tuple(x.var.name for x in stage.loops)
+
+
+def _loops(ast: KernelAST) -> Iterator[Loop]:
+    """Yield the loops of a kernel inside its tiles."""
+    for part in (part for phase in ast.phases for part in phase.parts):
+        if part.rows is not None:
+            yield part.rows
+        for stage in part.stages:
+            yield from stage.loops
+
+
+def _is_whole(loop: Loop) -> bool:
+    """Return whether a loop begins at the tile's own first iteration and has a constant number."""
+    if isinstance(loop.start, Const) or loop.limit is not None:
+        return False
+    count = normal(loop.stop - loop.start, {})
+    return not count.terms and isinstance(count.constant, int)
 
 
 def _rereads(ast: KernelAST) -> bool:

@@ -64,6 +64,7 @@ from passkit.transforms.partial_results import (
 from passkit.transforms.row_loads import RowLoads, row_loads
 from passkit.transforms.vector_shape import (
     LoopShape,
+    is_brief,
     vector_variables,
 )
 from passkit.transforms.vector_values import Divisors, VectorValues
@@ -151,6 +152,7 @@ class LoopVectorizer:
             shape.is_unrolled,
             shape.is_reversed,
             aligned,
+            is_paired=shape.is_paired,
         )
 
     def vector_loop(
@@ -184,7 +186,13 @@ class LoopVectorizer:
             written = {s.buffer for s in stage.body if isinstance(s, kinds) and s.buffer}
             rows = row_loads(inside, values.stride, written | self.registers)
         columns = {load: column for row in rows for load, column in row.columns().items()}
-        values = evolve(values, columns=columns, registers=self.registers, groups=groups)
+        values = evolve(
+            values,
+            columns=columns,
+            registers=self.registers,
+            groups=groups,
+            is_brief=is_brief(stage, lane, self.features),
+        )
         is_once = all(x.level is not Level.THREAD for x in stage.loops)
         body: list[VectorStmt] = [row.statement() for row in rows]
         for s in inside:
@@ -195,7 +203,7 @@ class LoopVectorizer:
         out += self.prepare(divisors)
         aligned = first_streamed(inside, lane) if shape.is_aligned else None
         loop = self.vector_for(lane, tuple(body), shape, aligned)
-        return [*out, evolve(loop, is_of_rows=groups is not None)]
+        return [*out, loop if groups is None else evolve(loop, is_of_rows=True, is_paired=False)]
 
 
 def scalar_statement(s: Statement) -> VectorStmt:

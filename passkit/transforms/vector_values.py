@@ -76,6 +76,7 @@ class VectorValues:
         inner: the variables of a loop inside the vector loop: no divisor with these is prepared.
         registers: the arrays of vectors that hold a row.
         groups: the groups of rows that an iteration has, if it has several rows.
+        is_brief: whether the loop has so few vectors that a divisor is not worth a preparation.
     """
 
     var: Var
@@ -88,6 +89,7 @@ class VectorValues:
     inner: frozenset[Var] = frozenset()
     registers: frozenset[str] = frozenset()
     groups: RowGroups | None = None
+    is_brief: bool = False
 
     def is_vector(self, x: Expr) -> bool:
         """Return whether an expression differs from point to point."""
@@ -169,6 +171,8 @@ class VectorValues:
         Under a condition of its own a division may not load its divisor in front of the loop.
         """
         if x.op != "/" or not x.dtype.is_float or _is_power_of_two(x.b):
+            return False
+        if self.is_brief and not isinstance(x.b, Const):
             return False
         is_of_row = self.groups is not None and x.b in self.groups.divisors
         if self.is_vector(x.b) and not is_of_row:

@@ -170,6 +170,15 @@ CONVERT_FROM(bool)
             });                                                                                    \
         }                                                                                          \
     }                                                                                              \
+    extern "C" void divisor_of_pairs_##T(const T *x, T *y, int64_t n, const T *s) {                \
+        divisor<T> d(*s);                                                                          \
+        for (int64_t r = 0; r < n; r += 90) {                                                      \
+            paired_lanes<90>([&](int64_t i, auto m, auto k) PK_INLINE {                            \
+                auto in = m & first(n - r - i);                                                    \
+                store(y + r + i, load(x + r + i, in) / d.among(in, k), in);                        \
+            });                                                                                    \
+        }                                                                                          \
+    }                                                                                              \
     extern "C" void divide_##T(const T *x, T *y, int64_t n, const T *s) {                          \
         T d = *s;                                                                                  \
         lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, load(x + i, m) / d, m); });    \

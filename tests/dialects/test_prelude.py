@@ -493,7 +493,7 @@ def test_divisors_divide(checkers: dict[str, Checker], machine: str, dtype: str)
         x = np.concatenate([x, -x])
         extra = (ctypes.c_void_p(np.array([s]).ctypes.data),)
         with np.errstate(all="ignore"):
-            for way in ("divisor", "divisor_of_packs", "divisor_of_rows"):
+            for way in ("divisor", "divisor_of_packs", "divisor_of_rows", "divisor_of_pairs"):
                 found = checkers[machine](f"{way}_{dtype}", x, extra=extra)
                 assert same_bits(found, x / s), (way, s)
 

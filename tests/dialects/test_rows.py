@@ -20,7 +20,7 @@ GRAPHS = {
         ("share", SHARE, ["f32", "f64"]),
     ]
     for dtype in dtypes
-    for length in (1, 7, 16, 40, 64)
+    for length in (1, 7, 16, 40, 64, 88, 128)
 }  # fmt: skip
 
 
@@ -43,11 +43,12 @@ def test_a_row_is_alone(name: str, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("most", ["max", "min"])
-def test_nan_stays_in_its_row(most: str, rng: Any) -> None:
+@pytest.mark.parametrize("length", [40, 64, 88, 128])
+def test_nan_stays_in_its_row(most: str, length: int, rng: Any) -> None:
     """A NaN anywhere in a row is what the row folds to; the other rows do not see it."""
-    exe = pk.compile(GRAPHS[f"{most} f32 40"])
-    x = rng.standard_normal((40, 40)).astype(np.float32)
-    x[np.arange(0, 40, 3), np.arange(0, 40, 3)] = np.nan
+    exe = pk.compile(GRAPHS[f"{most} f32 {length}"])
+    x = rng.standard_normal((length, length)).astype(np.float32)
+    x[np.arange(0, length, 3), np.arange(0, length, 3)] = np.nan
     x[1], x[2] = np.inf, -np.inf
 
     np.testing.assert_array_equal(exe(x=x)[0], getattr(np, most)(x, axis=1))

@@ -55,7 +55,7 @@ def stitched(outputs: list[Any], target: Target | None = None) -> tuple[Group, S
 
 LET = re.compile(r"const (?:int64_t|long) (\w+) = (\d+);")
 FOR = re.compile(r"for \(\w+ (\w+) = [^;]*; \1 < (\w+);")
-FIXED = re.compile(r"fixed_lanes<(\d+)>\(\[&\]\(int64_t (\w+)")
+FIXED = re.compile(r"(?:fixed|paired)_lanes<(\d+)>\(\[&\]\(int64_t (\w+)")
 LANES = re.compile(r"lanes\(\w+, (\w+), \[&\]\(int64_t (\w+)")
 PLACE = re.compile(r"\*const (s\d+) = \([^)]*\)\((?:\([^)]*\))?scratch \+ (\d+)\);")
 INDEX = re.compile(r"\b(s\d+)(?:\[([^\]]+)\]| \+ ([^,)]+))")

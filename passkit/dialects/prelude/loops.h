@@ -122,6 +122,13 @@ template <class T, int L, class F> struct folding_by {
 template <class T, int L = PK_LANES, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
     return {identity, f};
 }
+// What is folded by, where it is one operator or function: all folds by it are one template.
+struct adding {
+    template <class A, class B> PK_MEMBER auto operator()(A a, B b) const { return a + b; }
+};
+struct multiplying {
+    template <class A, class B> PK_MEMBER auto operator()(A a, B b) const { return a * b; }
+};
 
 // m where neither a nor b is NaN.
 template <class T, int L> PK_FN mask_t<L> and_ordered(mask_t<L> m, simd<T, L> a, simd<T, L> b) {
@@ -220,6 +227,12 @@ template <int L, int k = 0, class F> PK_FN void pack(int64_t i, F body) {
 #endif
 }
 
+// The tiles of a call are not negative and far fewer than 2^63: a tile's first element plus an offset
+// does not wrap around, so that the compiler knows how often loops over a tile run.
+PK_FN void assume_tiles(int64_t begin, int64_t end) {
+    if (begin < 0 || end > int64_t(1) << 40) __builtin_unreachable();
+}
+
 // body(i, all_of<L>{}) for each full vector or pack of [begin, end), then vectors:
 // body(i, first(rest)).
 template <int L = PK_LANES, class F> PK_FN void lanes(int64_t begin, int64_t end, F body) {
@@ -251,12 +264,25 @@ template <int k> struct lane_set {
     static constexpr int index = k;
     PK_MEMBER constexpr operator int() const { return k; }
 };
-template <int n, int k = 0, class F> PK_FN void fixed_lanes(F body) {
-    constexpr int at = PK_LANES * k;
-    if constexpr (at + PK_LANES <= n) {
-        body(int64_t(at), all_lanes{}, lane_set<k>{});
-        fixed_lanes<n, k + 1>(body);
-    } else if constexpr (at < n) body(int64_t(at), first(n - at), lane_set<k>{});
+template <int n, class = numbers_to<n / PK_LANES>> struct fixed_lanes;
+template <int n, int... k> struct fixed_lanes<n, numbers<k...>> {
+    template <class F> PK_MEMBER fixed_lanes(const F &body) {
+        constexpr int rest = n % PK_LANES;
+        (body(int64_t(PK_LANES * k), all_lanes{}, lane_set<k>{}), ...);
+        if constexpr (rest) body(int64_t(n - rest), first(rest), lane_set<n / PK_LANES>{});
+    }
+};
+// The same where no value is kept: a loop over two vectors at a time, of which the compiler sees
+// one copy. Their numbers are 2, as there is one before, and 1.
+template <int n, class F> PK_FN void paired_lanes(const F &body) {
+    constexpr int pair = 2 * PK_LANES, pairs = n / pair * pair, whole = n / PK_LANES * PK_LANES;
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < pairs; i += pair) {
+        body(i, all_lanes{}, lane_set<2>{});
+        body(i + PK_LANES, all_lanes{}, lane_set<1>{});
+    }
+    if constexpr (pairs < whole) body(int64_t(pairs), all_lanes{}, lane_set<2>{});
+    if constexpr (whole < n) body(int64_t(whole), first(n - whole), lane_set<1 + (pairs == whole)>{});
 }
 }  // namespace pk
 #endif

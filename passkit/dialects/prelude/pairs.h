@@ -81,10 +81,14 @@ PK_FN void pairs_of_rows(int64_t first, int64_t rows, F body) {
 #endif
         for (; r < rows; r++) body(first + r, single_row<n>{});
 }
-template <int n, class F> PK_FN void fixed_lanes(single_row<n>, F body) { fixed_lanes<n>(body); }
-template <int n, int k = 0, class F> PK_FN void fixed_lanes(row_pair<n> rows, F body) {
-    body(int64_t(16 * k), all_lanes{}, pair_set<n, k>{});
-    if constexpr (16 * k + 16 < 2 * n) fixed_lanes<n, k + 1>(rows, body);
+template <int n, class F> PK_FN void lanes_of_rows(single_row<n>, const F &body) {
+    fixed_lanes<n>{body};
+}
+template <int n, class F, int... k> PK_FN void each_of_pair(const F &body, numbers<k...>) {
+    (body(int64_t(16 * k), all_lanes{}, pair_set<n, k>{}), ...);
+}
+template <int n, class F> PK_FN void lanes_of_rows(row_pair<n>, const F &body) {
+    each_of_pair<n>(body, numbers_to<2 * n / 16>{});
 }
 
 // Vector k where a row begins so many elements behind the one before; p is its place in the first.
@@ -134,9 +138,11 @@ template <int n, class F> PK_FN void bundles_of_rows(int64_t first, int64_t rows
 #endif
     for (; r < rows; r++) body(first + r, single_row<n>{});
 }
-template <int n, int k = 0, class F> PK_FN void fixed_lanes(row_bundle<n> rows, F body) {
-    body(int64_t(16 * k), all_lanes{}, bundle_set<n, k>{});
-    if constexpr (k + 1 < row_bundle<n>::vectors) fixed_lanes<n, k + 1>(rows, body);
+template <int n, class F, int... k> PK_FN void each_of_bundle(const F &body, numbers<k...>) {
+    (body(int64_t(16 * k), all_lanes{}, bundle_set<n, k>{}), ...);
+}
+template <int n, class F> PK_FN void lanes_of_rows(row_bundle<n>, const F &body) {
+    each_of_bundle<n>(body, numbers_to<row_bundle<n>::vectors>{});
 }
 
 // The lanes of vector k that belong to row r of a bundle.

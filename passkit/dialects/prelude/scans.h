@@ -6,11 +6,6 @@
 #endif
 
 namespace pk {
-template <int...> struct numbers {};
-template <int n, int... i> struct first_numbers : first_numbers<n - 1, n - 1, i...> {};
-template <int... i> struct first_numbers<0, i...> {
-    typedef numbers<i...> type;
-};
 template <class T, int L, int from, int... i>
 PK_FN simd<T, L> window(simd<T, L> a, simd<T, L> b, numbers<i...>) {
     return simd<T, L>::of(__builtin_shufflevector(a.s, b.s, (from + i)...));
@@ -19,7 +14,7 @@ PK_FN simd<T, L> window(simd<T, L> a, simd<T, L> b, numbers<i...>) {
 template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T, L> b) {
     if constexpr (from == 0) return a;
     else if constexpr (whole<T, L>)
-        return window<T, L, from>(a, b, typename first_numbers<L>::type{});
+        return window<T, L, from>(a, b, numbers_to<L>{});
     else if constexpr (from < L / 2)
         return simd<T, L>::of(window<from>(a.s.lo, a.s.hi), window<from>(a.s.hi, b.s.lo));
     else

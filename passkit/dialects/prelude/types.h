@@ -77,6 +77,15 @@ template <> struct traits<double> {
     typedef double wrap;
 };
 
+// 0, 1, ... n - 1 as a type: a function of all of them is one function, where one that calls itself
+// for the next number is compiled for each.
+template <int...> struct numbers {};
+template <int n, int... i> struct first_numbers : first_numbers<n - 1, n - 1, i...> {};
+template <int... i> struct first_numbers<0, i...> {
+    typedef numbers<i...> type;
+};
+template <int n> using numbers_to = typename first_numbers<n>::type;
+
 template <class T, int L> struct simd;
 template <class T, int L> inline constexpr bool whole = sizeof(T) * L <= PK_BYTES && L <= 16;
 template <class T, int L> struct native {
