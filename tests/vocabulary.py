@@ -83,5 +83,12 @@ RETIRED = {
     r"\bwhat is what\b": "legend",
     r"\bInfeasible\b|\bMisfit\b": "Diagnostic",
     r"\bResidency\b": "GpuLimits",
+    r"\bkept_near\b|\bwith_stream\b": "stage_rows_in_shared, stream_outputs",
+    r"\bin_pairs\b|\bin_bundles\b": "row_packing",
+    r"\bmodel_seconds\b": "schedule_cost",
+    r"\bNestPlan\b|\bNestValue\b": "ValueTemplate, ValueLoops",
+    r"\bplain_schedule\b|\bschedule_like\b": "single_nest_schedule, with_part_schedules",
+    r"\bcut_axis\b|\brow_place\b": "second_tiled_axis, staging_place",
+    r"Composition\.STITCHED\b": "Composition.MULTI_NEST",
 }
 """Regular expressions of retired words in code and prose, with their replacements."""

@@ -29,7 +29,8 @@ from passkit.planner.phases import cross_phase_values, has_unknown_inputs
 from passkit.planner.plan import plan_group
 from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import scheduled_parts
-from passkit.schedule.schedule import Schedule, recompute_cost
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.stages import recompute_cost
 from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument

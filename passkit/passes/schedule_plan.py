@@ -19,7 +19,8 @@ from passkit.planner.blocks import with_block
 from passkit.planner.phases import cross_phase_values
 from passkit.planner.plan import check_rules, plan_group
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
-from passkit.schedule.schedule import Schedule, Source, stage_rows_in_shared, stream_outputs
+from passkit.schedule.schedule import Schedule, Source
+from passkit.schedule.stages import stage_rows_in_shared, stream_outputs
 from passkit.schedule.template import Template
 from passkit.target import DEVICES, Target
 from passkit.values.size import numel

@@ -13,7 +13,8 @@ from passkit.graph.graph import Graph
 from passkit.library.candidates import Candidate, candidates_of
 from passkit.reasons.nest_report import NestReport, nest_report
 from passkit.schedule.cost import schedule_cost
-from passkit.schedule.schedule import Schedule, Source, least_bytes
+from passkit.schedule.roofline import least_bytes
+from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.template_of import template_of
 from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target

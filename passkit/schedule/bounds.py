@@ -20,7 +20,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.quotient import live_ins
 from passkit.schedule.nest_info import USUAL
-from passkit.schedule.schedule import roofline_seconds
+from passkit.schedule.roofline import roofline_seconds
 from passkit.schedule.tile_costs import product_seconds, tile_seconds
 from passkit.target import Target
 from passkit.values.size import Extent, numel

@@ -14,7 +14,9 @@ from passkit.analysis.size_arguments import SMALL
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
-from passkit.schedule.schedule import Schedule, reduction_depths, roofline_seconds, split_stages
+from passkit.schedule.roofline import roofline_seconds
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.stages import reduction_depths, split_stages
 from passkit.schedule.tiling import Composition, staging_place
 from passkit.target import Target
 from passkit.values.size import Extent, numel

@@ -19,7 +19,8 @@ from passkit.ast.folds import Contract
 from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.schedule.nest_info import USUAL
 from passkit.schedule.phases import groups_of_parts
-from passkit.schedule.schedule import MultiNest, Schedule, TileNest, least_bytes
+from passkit.schedule.roofline import least_bytes
+from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.tile_costs import imbalance, row_seconds
 from passkit.schedule.tile_loops import TileLoops, tiles_of
 from passkit.schedule.tiling import Composition

@@ -19,7 +19,9 @@ from passkit.ast import Var
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
-from passkit.schedule.schedule import Schedule, reduction_depths, roofline_seconds, split_stages
+from passkit.schedule.roofline import roofline_seconds
+from passkit.schedule.schedule import Schedule
+from passkit.schedule.stages import reduction_depths, split_stages
 from passkit.schedule.tiling import Composition, has_short_rows
 from passkit.target import Target
 from passkit.values import dtype as dt

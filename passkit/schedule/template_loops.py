@@ -17,7 +17,7 @@ from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.node import Node, known_shape
 from passkit.graph.quotient import live_ins
-from passkit.schedule.schedule import reduction_depths, split_stages
+from passkit.schedule.stages import reduction_depths, split_stages
 from passkit.schedule.tiling import second_tiled_axis
 from passkit.target import Target
 from passkit.values.size import Extent, Shape, numel

@@ -12,7 +12,7 @@ from passkit.analysis.tilemap import Split, SplitKind
 from passkit.ast.stage import Place
 from passkit.planner.plan import inplace_pairs, inplace_rows
 from passkit.program.planning import planned
-from passkit.schedule.schedule import stream_outputs
+from passkit.schedule.stages import stream_outputs
 from passkit.target import cpu
 from passkit.values.size import Size
 from tests.passes.test_schedule_plan import only, scheduled

@@ -12,7 +12,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.score import modelled
 from passkit.graph.node import Entry, is_leaf
 from passkit.planner.plan import plan_group
-from passkit.schedule.schedule import least_bytes
+from passkit.schedule.roofline import least_bytes
 from passkit.target import cpu
 
 o = pk.ops

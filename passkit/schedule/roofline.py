@@ -1,0 +1,57 @@
+"""The roofline model of a group: the time of its operations, and the time to move its bytes."""
+
+from __future__ import annotations
+
+from passkit.analysis.domain import ValueKind
+from passkit.analysis.domain_info import DomainInfo
+from passkit.analysis.recompute import is_expensive
+from passkit.graph.graph import Graph
+from passkit.graph.node import Entry, known_shape
+from passkit.graph.op import FElement
+from passkit.target import Target
+from passkit.values.size import numel
+
+
+def roofline_seconds(info: DomainInfo, target: Target, points: int | None = None) -> float:
+    """Return the seconds of one thread by the roofline model.
+
+    This is the maximum of the time of all operations and of the time to move the least bytes.
+
+    Args:
+        info: the iteration domain of the group.
+        target: the machine.
+        points: the points of the domain; None for the size of ``info``.
+
+    Returns: the seconds; 0 if the number of points is unknown.
+    """
+    size = info.domain.size if points is None else points
+    if not isinstance(size, int):
+        return 0.0
+    per_point = 0.0
+    for node, role in info.roles.items():
+        if role is not ValueKind.ROW:
+            operation = target.expensive if is_expensive(node) else target.light
+            per_point += operation * max(1, len(info.uses[node]))
+    return max(per_point * size, target.moving(least_bytes(info.graph)))
+
+
+def least_bytes(graph: Graph) -> int:
+    """Return the bytes that a group must read and write; unknown sizes count 0.
+
+    An input that is only sliced or gathered from counts as many bytes as the results of that.
+    """
+    total = sum(_nbytes(e) for e in graph.outputs)
+    for node in graph.inputs:
+        entry = node.entries[0]
+        users = graph.users.get(entry, ())
+        moved = [e for n in users if n.op and FElement.get(n.op.name) for e in n.entries]
+        whole = _nbytes(entry)
+        total += min(whole, sum(map(_nbytes, moved))) if len(moved) == len(users) > 0 else whole
+    return total
+
+
+def _nbytes(entry: Entry) -> int:
+    """Return the bytes of a value, 0 if its size is unknown."""
+    size = numel(known_shape(entry))
+    assert entry.dtype is not None
+    return size * entry.dtype.nbytes if isinstance(size, int) else 0
