@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import passkit as pk
-from passkit.analysis.tilemap import Split, SplitKind, SplitState, Whole
+from passkit.analysis.tilemap import Split, SplitKind, TileMap, slab_map
 
 Array = Any
 
@@ -76,24 +76,33 @@ def blocks_of(split: Split, shape: tuple[int, ...]) -> Array:
     return number
 
 
-def allowed(state: SplitState | None, shape: tuple[int, ...], blocks: int) -> Array:
-    """Which elements each block may need: (blocks, elements); with None it is none."""
-    count = int(np.prod(shape))
-    if state is None:
-        return np.zeros((blocks, count), bool)
-    if isinstance(state, Split):
-        return blocks_of(state, shape)[None] == np.arange(blocks)[:, None]
-    assert isinstance(state, Whole)
-    lead = shape[: state.prefix]
-    many = int(np.prod(lead))
-    own = np.arange(blocks) // state.per % many
-    return own[:, None] == (np.arange(count) // (count // many or 1))[None]
+def allowed(tile_map: TileMap | None, shape: tuple[int, ...], tiles: int) -> Array:
+    """Return which elements each tile has, by definition: (tiles, elements); of None none."""
+    elements = np.ones((tiles, int(np.prod(shape))), bool)
+    if tile_map is None:
+        return ~elements
+    where = np.indices(shape).reshape(len(shape), elements.shape[1])
+    for own, at in zip(tile_map.dims, where, strict=True):
+        if own.count != 1:
+            chunk = np.arange(tiles) // own.stride % own.count
+            elements &= chunk[:, None] == (at // own.chunk)[None]
+    return elements
+
+
+def slabs(shape: tuple[int, ...], tiles: int) -> list[TileMap]:
+    """Return maps by leading coordinates, with several repetitions."""
+    return [
+        slab_map(shape, prefix, tiles, repeats)
+        for prefix in range(len(shape) + 1)
+        for repeats in (1, 2, 3, 6)
+        if tiles % (int(np.prod(shape[:prefix])) * repeats) == 0
+    ]
 
 
 def violations(
-    state: SplitState | None, source: tuple[int, ...], owner: Array, needs: Array
+    tile_map: TileMap | None, source: tuple[int, ...], owner: Array, needs: Array
 ) -> int:
-    """How many (block, element) pairs are read though the state does not give them.
+    """How many (block, element) pairs are read though the map does not give them.
 
     ``owner`` is the block of each element of the result, ``needs`` is (source, result).
     """
@@ -101,7 +110,7 @@ def violations(
     read = np.zeros((blocks, needs.shape[0]), bool)
     for block in range(blocks):
         read[block] = needs[:, owner == block].any(axis=1)
-    return int((read & ~allowed(state, source, blocks)).sum())
+    return int((read & ~allowed(tile_map, source, blocks)).sum())
 
 
 def all_splits(shape: tuple[int, ...]) -> list[Split]:

@@ -124,7 +124,8 @@ def accepted(case: Case, seed: int = 1) -> Iterator[tuple[Split, int, Any, int]]
         shape = tuple(map(int, known_shape(output)))
         for split in all_splits(shape):
             owner = blocks_of(split, shape)
-            states = dict(zip(output.node.inputs, operand_tile_maps(output, split), strict=True))
+            maps = operand_tile_maps(output, split.tile_map(shape))
+            states = dict(zip(output.node.inputs, maps, strict=True))
             for k, x in enumerate(inputs):
                 if x in states and not isinstance(states[x], Diagnostic):
                     source = tuple(map(int, known_shape(x)))

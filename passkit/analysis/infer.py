@@ -1,8 +1,8 @@
-"""Consistency: what a block has of each value of a group, for the splits that results have.
+"""Inference of tile maps: what a tile has of each value of a group, for the maps of its results.
 
-A group runs in parts. What a part leaves for others, or for the caller, is computed once: a block
-has of it what all those who read it ask for together. Other values are computed where a part reads
-them, and may be needed in several ways. External inputs are there for any block.
+A group runs in loop nests. What a nest leaves for others, or for the caller, is computed once: a
+tile has of it what all who read it need together. Other values are computed where a nest reads
+them, and may be needed in several ways. Inputs of the group are there for any tile.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from functools import reduce
 from attrs import field, frozen
 
 from passkit.analysis.propagate import operand_tile_maps
-from passkit.analysis.tilemap import Split, SplitState, Whole, join
+from passkit.analysis.tilemap import TileMap
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, is_leaf, known_shape
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.values.size import Extent
 
-States = dict[Entry, SplitState]
-_Asked = dict[SplitState, "Node | None"]
-"""What is asked of a value, and who asks first: None is the caller."""
+TileMaps = dict[Entry, TileMap]
+_Needs = dict[TileMap, "Node | None"]
+"""The maps by which a value is needed, each with the first node that needs it so; None is the
+caller."""
 
 
-_Ask = tuple[Entry, SplitState, Node]
-"""A value that is read, what is asked of it, and who asks."""
+_Need = tuple[Entry, TileMap, Node]
+"""A value that is read, the map by which it is needed, and the node that reads it."""
 
 
 @frozen(eq=False)
 class NestResults:
     """Nodes in post-order that are computed together, and the ``results`` that leave them.
 
-    What nodes read of each other they compute at any element, whatever a block has of it.
+    Values that nodes read of each other are computed at any element, whatever a tile has of them.
     """
 
     nodes: Sequence[Node]
     results: Sequence[Entry]
     inside: frozenset[Node] = field(init=False)
-    asks: dict[tuple[SplitState | None, ...], tuple[_Ask, ...] | Diagnostic] = field(
+    needs: dict[tuple[TileMap | None, ...], tuple[_Need, ...] | Diagnostic] = field(
         init=False, factory=dict
     )
-    """What states of the results ask of what the part reads, as far as that has been found out:
-    a search meets the same states of most parts again and again."""
+    """The needs that maps of the results lead to: a search meets the same maps again and again."""
 
     @inside.default
     def _inside(self) -> frozenset[Node]:
@@ -50,164 +50,158 @@ class NestResults:
 
 
 def infer_tile_maps(
-    graph: Graph, roots: Mapping[Entry, Split], parts: Sequence[NestResults]
-) -> States | Diagnostic:
-    """What a block has of the results of all parts, or why that cannot be.
+    graph: Graph, roots: Mapping[Entry, TileMap], nests: Sequence[NestResults]
+) -> TileMaps | Diagnostic:
+    """Return what a tile has of the results of all nests, or why that cannot be.
 
-    ``parts`` come in an order in which they can run. ``roots`` give results their splits; others
-    follow from who reads them, and have no state where nobody does. What blocks need more of than
-    their share is a `Whole`: each computes it for itself. So it cannot be with the outputs of the
-    graph and with the ``roots``, of which each element is written by one block.
+    Maps of other values follow from those that read them; a value that none reads has no map. The
+    part that tiles need of a value may overlap: each tile computes it for itself then. Outputs of
+    the graph and roots cannot overlap, since one tile writes each of their elements.
 
-    The codes of refusals: ``tile.conflict`` and ``tile.whole``, such a value is needed in two ways,
-    or by every block; ``tile.operator``, an operator cannot be split so; ``tile.count``, the roots
-    have different numbers of blocks; ``tile.empty``, one of them has no elements.
+    Args:
+        graph: the group.
+        roots: the maps of some results.
+        nests: the loop nests, in an order in which they can run.
+
+    Returns: the maps, or a diagnostic. ``tile.conflict``: a value is needed in two ways.
+    ``tile.whole``: a value that cannot overlap is needed by several tiles. ``tile.operator``: an
+    operator cannot run in such tiles. ``tile.count``: roots have different numbers of tiles.
+    ``tile.empty``: a root has no elements.
     """
-    return _Walk(graph, roots).run(parts)
+    return _Walk(graph, roots).run(nests)
 
 
 class _Walk:
     """One walk from the roots to the inputs, users before producers."""
 
-    def __init__(self, graph: Graph, roots: Mapping[Entry, Split]) -> None:
+    def __init__(self, graph: Graph, roots: Mapping[Entry, TileMap]) -> None:
         self.graph, self.roots = graph, roots
         self.once = {*roots, *graph.outputs}
-        self.asked: dict[Entry, _Asked] = {}
-        self.states: States = {}
-        self.blocks: Extent = 1
+        self.needs: dict[Entry, _Needs] = {}
+        self.maps: TileMaps = {}
+        self.tiles: Extent = 1
 
-    def run(self, parts: Sequence[NestResults]) -> States | Diagnostic:
-        """The states, or the first thing on the way that has none."""
+    def run(self, nests: Sequence[NestResults]) -> TileMaps | Diagnostic:
+        """Return the maps, or the first problem on the way."""
         problem = self._begin()
-        for part in reversed(parts):
-            problem = problem or self._settle(part) or self._ask(part)
-        return problem or self.states
+        for nest in reversed(nests):
+            problem = problem or self._settle(nest) or self._propagate(nest)
+        return problem or self.maps
 
     def _begin(self) -> Diagnostic | None:
-        """What the roots ask for; they must have the same number of blocks."""
+        """Note the maps of the roots, which must have the same number of tiles."""
         first: Entry | None = None
-        for entry, split in self.roots.items():
-            shape = known_shape(entry)
-            if 0 in shape:
+        for entry, tile_map in self.roots.items():
+            if 0 in tile_map.shape:
                 return Diagnostic("tile.empty", {"value": self._name(entry)}, (entry.node.label,))
-            many = split.blocks(shape)
             if first is None:
-                first, self.blocks = entry, many
-            elif many != self.blocks:
+                first, self.tiles = entry, tile_map.tiles
+            elif tile_map.tiles != self.tiles:
                 return Diagnostic(
                     "tile.count",
                     {
                         "value": self._name(first),
-                        "blocks": self.blocks,
+                        "blocks": self.tiles,
                         "other": self._name(entry),
-                        "other_blocks": many,
+                        "other_blocks": tile_map.tiles,
                     },
                     (entry.node.label,),
                 )
-            self.asked[entry] = {split.canonical(shape): None}
+            self.needs[entry] = {tile_map: None}
         return None
 
     def _name(self, entry: Entry) -> str:
         name = self.graph.names[entry.node]
         return f"{name}:{entry.index}" if len(entry.node.entries) > 1 else name
 
-    def _settle(self, part: NestResults) -> Diagnostic | None:
-        """Give each result of a part the one state that it has."""
-        for entry in part.results:
-            asked = self.asked.get(entry)
-            if asked is not None:
-                state = self._settled(entry, asked)
-                if isinstance(state, Diagnostic):
-                    return state
-                self.states[entry] = state
+    def _settle(self, nest: NestResults) -> Diagnostic | None:
+        """Give each result of a nest that is needed its one map."""
+        for entry in nest.results:
+            needs = self.needs.get(entry)
+            if needs is not None:
+                tile_map = self._map_for(entry, needs)
+                if isinstance(tile_map, Diagnostic):
+                    return tile_map
+                self.maps[entry] = tile_map
         return None
 
-    def _ask(self, part: NestResults) -> Diagnostic | None:
-        """Hand on what the states of a part's results ask of its operands."""
-        states = tuple(map(self.states.get, part.results))
-        asks = part.asks.get(states)
-        if asks is None:
-            asks = part.asks[states] = self._asks(part)
-        if isinstance(asks, Diagnostic):
-            return asks
-        for operand, found, node in asks:
-            into = self.asked.get(operand)
-            if into is None:
-                self.asked[operand] = {found: node}
-            elif found not in into:
-                into[found] = node
+    def _propagate(self, nest: NestResults) -> Diagnostic | None:
+        """Add the needs that the maps of a nest's results lead to."""
+        maps = tuple(map(self.maps.get, nest.results))
+        needs = nest.needs.get(maps)
+        if needs is None:
+            needs = nest.needs[maps] = self._needs_of(nest)
+        if isinstance(needs, Diagnostic):
+            return needs
+        for operand, tile_map, node in needs:
+            self.needs.setdefault(operand, {}).setdefault(tile_map, node)
         return None
 
-    def _asks(self, part: NestResults) -> tuple[_Ask, ...] | Diagnostic:
-        inner: dict[Entry, _Asked] = {
-            e: {self.states[e]: None} for e in part.results if e in self.states
+    def _needs_of(self, nest: NestResults) -> tuple[_Need, ...] | Diagnostic:
+        """Return what a nest needs of values outside of it, for the maps of its results."""
+        inner: dict[Entry, _Needs] = {
+            e: {self.maps[e]: None} for e in nest.results if e in self.maps
         }
-        outer: dict[Entry, _Asked] = {}
-        for node in reversed(part.nodes):
-            wanted = [(e, state) for e in node.entries for state in inner.get(e, ())]
-            for entry, state in wanted:
-                for operand, found in zip(
-                    node.inputs, operand_tile_maps(entry, state), strict=True
-                ):
-                    if isinstance(found, Diagnostic):
-                        data = {"value": self._name(entry), "state": state, "reason": found}
-                        return Diagnostic("tile.operator", data, (node.label,))
-                    if found is not None and not is_leaf(operand.node):
-                        into = inner if operand.node in part.inside else outer
-                        into.setdefault(operand, {}).setdefault(found, node)
+        outer: dict[Entry, _Needs] = {}
+        for node in reversed(nest.nodes):
+            for entry in node.entries:
+                for tile_map in tuple(inner.get(entry, ())):
+                    operand_maps = operand_tile_maps(entry, tile_map)
+                    for operand, operand_map in zip(node.inputs, operand_maps, strict=True):
+                        if isinstance(operand_map, Diagnostic):
+                            data = {
+                                "value": self._name(entry),
+                                "state": tile_map,
+                                "reason": operand_map,
+                            }
+                            return Diagnostic("tile.operator", data, (node.label,))
+                        if operand_map is not None and not is_leaf(operand.node):
+                            into = inner if operand.node in nest.inside else outer
+                            into.setdefault(operand, {}).setdefault(operand_map, node)
         return tuple(
-            (e, state, node)
-            for e, asked in outer.items()
-            for state, node in asked.items()
+            (e, tile_map, node)
+            for e, needs in outer.items()
+            for tile_map, node in needs.items()
             if node is not None
         )
 
-    def _settled(self, entry: Entry, asked: _Asked) -> SplitState | Diagnostic:
-        """The one state that a value has which is held."""
-        first = next(iter(asked))
-        if entry not in self.once and len(asked) == 1:
-            return first
-        shape, (_, *others) = known_shape(entry), asked
-        other = next((s for s in others if not _is_same(first, s, entry)), None)
+    def _map_for(self, entry: Entry, needs: _Needs) -> TileMap | Diagnostic:
+        """Return the one map of a value that is stored, for all that need it."""
+        first, *others = needs
         if entry not in self.once:
-            return first if other is None else reduce(lambda a, b: join(a, b, shape), asked)
-        if other is not None:
-            return self._differ(entry, asked, first, other)
-        if isinstance(first, Whole) and self.blocks != 1:
-            return self._needed_whole(entry, asked, first)
+            return reduce(TileMap.joined, others, first)
+        if others:
+            return self._conflict(entry, needs, first, others[0])
+        if not first.is_partition:
+            return self._needed_whole(entry, needs, first)
         return first
 
     def _user(self, node: Node | None) -> str:
         return "the caller" if node is None else self.graph.names[node]
 
-    def _differ(self, entry: Entry, asked: _Asked, a: SplitState, b: SplitState) -> Diagnostic:
+    def _conflict(self, entry: Entry, needs: _Needs, a: TileMap, b: TileMap) -> Diagnostic:
+        """Return the diagnostic of a value that is needed in two ways."""
         return Diagnostic(
             "tile.conflict",
             {
                 "value": self._name(entry),
                 "state": a,
-                "user": self._user(asked[a]),
+                "user": self._user(needs[a]),
                 "other_state": b,
-                "other_user": self._user(asked[b]),
+                "other_user": self._user(needs[b]),
             },
             (entry.node.label,),
         )
 
-    def _needed_whole(self, entry: Entry, asked: _Asked, whole: SplitState) -> Diagnostic:
+    def _needed_whole(self, entry: Entry, needs: _Needs, tile_map: TileMap) -> Diagnostic:
+        """Return the diagnostic of a value of which several tiles need the same elements."""
         return Diagnostic(
             "tile.whole",
             {
                 "value": self._name(entry),
-                "state": whole,
-                "user": self._user(asked[whole]),
-                "blocks": self.blocks,
+                "state": tile_map,
+                "user": self._user(needs[tile_map]),
+                "blocks": self.tiles,
             },
             (entry.node.label,),
         )
-
-
-def _is_same(a: SplitState, b: SplitState, entry: Entry) -> bool:
-    """Whether two states are one partition, or one need."""
-    if isinstance(a, Split) and isinstance(b, Split):
-        return a.same(b, known_shape(entry))
-    return a == b

@@ -1,15 +1,15 @@
-"""Propagation of splits: what a block needs of each operand, for its part of a result.
+"""Propagation of tile maps: what a tile needs of each operand, for its part of a result.
 
-One rule serves all operators whose reads are known. The coordinates of a result's element are
-written as those of its block and those inside of it; that gives the indices at which its operands
-are read. An operand has a split where the algebra of indices proves that each of them lies in the
-same block; else each block needs a slab, as far as leading coordinates are proven to be its own.
-Nothing is guessed: what cannot be proven is a larger need.
+One rule serves all operators whose accesses are known. The coordinates of a result's element are
+written as those of its tile and those inside of it; that gives the indices at which its operands
+are read. The tiles partition an operand where the algebra of indices proves that each of these
+indices lies in the same tile. Otherwise a tile needs a slab: all elements with the leading
+coordinates that are proven to be its own. What cannot be proven makes the part larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import accumulate
 from operator import mul
@@ -17,15 +17,13 @@ from weakref import WeakKeyDictionary
 
 from passkit.analysis.accesses import Index, accesses_of, broadcast_index
 from passkit.analysis.tilemap import (
-    WHOLE,
-    Digit,
     Reject,
     Split,
     SplitKind,
-    SplitState,
+    TileMap,
     Whole,
-    join,
-    single_block,
+    slab_map,
+    whole_map,
 )
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.folds import Contract
@@ -54,50 +52,53 @@ from passkit.graph.op import (
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, at_least, divide_exactly, numel
 
-Found = SplitState | Diagnostic | None
-_memo: WeakKeyDictionary[Node, dict[tuple[int, SplitState], tuple[Found, ...]]]
+OperandMap = TileMap | Diagnostic | None
+"""What a tile needs of an operand; None if it reads no element; a diagnostic says why it cannot."""
+_memo: WeakKeyDictionary[Node, dict[tuple[int, TileMap], tuple[OperandMap, ...]]]
 _memo = WeakKeyDictionary()
-_alike: dict[tuple[Hashable, SplitState], tuple[Found, ...]] = {}
-ALIKE = 1 << 14
-"""How many answers are kept for operators that are alike, whose groups come and go."""
+_equivalent: dict[tuple[Hashable, TileMap], tuple[OperandMap, ...]] = {}
+MAX_EQUIVALENT = 1 << 14
+"""How many answers are kept for equivalent operators, whose groups come and go."""
 _BY_ELEMENT = FElement, FReduce, FScan, FContract, FSchedule, TStateful
 
 
-def operand_tile_maps(entry: Entry, state: SplitState) -> tuple[Found, ...]:
-    """What each operand of a result must be, for the result to be ``state``.
+def operand_tile_maps(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...]:
+    """Return what each tile needs of the operands of a result of which it has a part.
 
-    A `Split` of an operand has the same blocks as that of the result; a `Whole` is what every
-    block needs at most; None that no element is read; a `Diagnostic` says why the operator cannot
-    run in such blocks.
+    Maps of operands have as many tiles. One that is no partition is what every tile needs at most.
 
-    Raises: ScheduleError for an FSchedule whose answer does not fit.
+    Args:
+        entry: the result.
+        tile_map: the part of the result.
+
+    Raises: RuleError for an FSchedule whose answer does not fit.
     """
-    known = _memo.setdefault(entry.node, {})
-    key = entry.index, state
-    found = known.get(key)
-    if found is None:
+    by_map = _memo.setdefault(entry.node, {})
+    key = entry.index, tile_map
+    maps = by_map.get(key)
+    if maps is None:
         same = _passes_on(entry)
-        found = (state,) * len(entry.node.inputs) if same else _found(entry, state)
-        known[key] = found
-    return found
+        maps = (tile_map,) * len(entry.node.inputs) if same else _of_equivalent(entry, tile_map)
+        by_map[key] = maps
+    return maps
 
 
-def _found(entry: Entry, state: SplitState) -> tuple[Found, ...]:
-    """The same for an operator that is new, but may be like one that was asked about."""
+def _of_equivalent(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...]:
+    """Return `operand_tile_maps` of a new node, whose operator may have been asked about before."""
     signature = _signature(entry)
     if signature is None:
-        return _operand_states(entry, state)
-    key = signature, state
-    found = _alike.get(key)
-    if found is None:
-        if len(_alike) >= ALIKE:
-            _alike.clear()
-        found = _alike[key] = _operand_states(entry, state)
-    return found
+        return _operand_maps(entry, tile_map)
+    key = signature, tile_map
+    maps = _equivalent.get(key)
+    if maps is None:
+        if len(_equivalent) >= MAX_EQUIVALENT:
+            _equivalent.clear()
+        maps = _equivalent[key] = _operand_maps(entry, tile_map)
+    return maps
 
 
 def _signature(entry: Entry) -> Hashable | None:
-    """What the answer for an operator depends on: its rules, its parameters, and shapes.
+    """Return what the answer for an operator depends on: its rules, its parameters and shapes.
 
     None where that may be more, as rules may look at values that are constant.
     """
@@ -110,79 +111,91 @@ def _signature(entry: Entry) -> Hashable | None:
         return None
     rules = tuple(column.get(op.name) for column in (FCodeGen, *_BY_ELEMENT))
     facts = tuple((e.shape, e.dtype) for e in (*node.inputs, *node.entries))
-    found = op.name, rules, tuple(sorted(node.params.items())), facts, entry.index
+    signature = op.name, rules, tuple(sorted(node.params.items())), facts, entry.index
     try:
-        hash(found)
+        hash(signature)
     except TypeError:  # a parameter that is an array, or a list
         return None
-    return found
+    return signature
 
 
 def _passes_on(entry: Entry) -> bool:
-    """Whether each element is made of those at the same place in operands of the same shape."""
+    """Return whether an element is made of those at the same place in operands of its shape."""
     op = entry.node.op
     assert op is not None
     return all(e.shape == entry.shape for e in entry.node.inputs) and _is_elementwise(op.name)
 
 
 def _is_elementwise(name: str) -> bool:
-    """Whether an operator has an element for each element of its operands, which may broadcast."""
+    """Return whether an operator has an element for each of its operands, which may broadcast."""
     return FCodeGen.get(name) is not None and not any(c.get(name) for c in _BY_ELEMENT)
 
 
-@lru_cache(maxsize=ALIKE)
-def _aligned_state(shape: Shape, state: SplitState, operand: Shape) -> Found:
-    """What a block needs of an operand that broadcasts to a result, whatever the operator is."""
-    block = Block(state, shape)
-    return block.state_of(operand, [broadcast_index(block.index, operand)])
+@lru_cache(maxsize=MAX_EQUIVALENT)
+def _broadcast_map(tile_map: TileMap, operand: Shape) -> TileMap | None:
+    """Return what a tile needs of an operand that broadcasts to a result, for any operator."""
+    block = Block(tile_map)
+    return block.map_of(operand, [broadcast_index(block.index, operand)])
 
 
-def _operand_states(entry: Entry, state: SplitState) -> tuple[Found, ...]:
-    node, shape = entry.node, known_shape(entry)
+def _operand_maps(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...]:
+    """Return `operand_tile_maps` without looking at earlier answers."""
+    node, shape = entry.node, tile_map.shape
     op, shapes = node.op, [known_shape(e) for e in node.inputs]
     assert op is not None
     if TStateful.get(op.name):
         return (Diagnostic("op.state", {"op": op.name}),) * len(shapes)
-    if isinstance(state, Split) and not all(at_least(n, 1) for n in shape):
-        empty = Diagnostic("tile.empty_shape", {"shape": shape})
-        return (empty,) * len(shapes)
-    if isinstance(state, Split) and not state.digits(shape):  # one block has all of everything
-        return tuple(None if 0 in s else single_block(s) for s in shapes)
+    if tile_map.is_partition and not all(at_least(n, 1) for n in shape):
+        return (Diagnostic("tile.empty_shape", {"shape": shape}),) * len(shapes)
+    if tile_map.is_partition and not tile_map.split_dims:  # one tile has all of everything
+        return tuple(None if 0 in s else whole_map(s) for s in shapes)
     rule = FSchedule.get(op.name)
-    if rule is not None and isinstance(state, Split):
-        return _scheduled(node, state, shapes)
-    if state == WHOLE or rule is not None:
-        return (WHOLE,) * len(shapes)
+    split = None if rule is None else tile_map.triple()
+    if split is not None:
+        return _scheduled(node, split, tile_map.tiles, shapes)
+    if not tile_map.split_dims or rule is not None:
+        return tuple(whole_map(s, tile_map.tiles) for s in shapes)
     if _is_elementwise(op.name):
-        return tuple(_aligned_state(shape, state, s) for s in shapes)
-    block = Block(state, shape)
+        return tuple(_broadcast_map(tile_map, s) for s in shapes)
+    block = Block(tile_map)
     reads = _reads(node, block)
     if reads is None:
         unknown = Diagnostic("tile.unknown_reads", {"op": op.name})
-        return _expanded(entry, state) or (unknown,) * len(shapes)
+        return _expanded(entry, tile_map) or (unknown,) * len(shapes)
     if isinstance(reads, Diagnostic):
         return (reads,) * len(shapes)
     at: list[list[Index]] = [[] for _ in shapes]
     for k, index in reads:
         at[k].append(index)
-    return tuple(block.state_of(s, found) for s, found in zip(shapes, at, strict=True))
+    return tuple(block.map_of(s, indices) for s, indices in zip(shapes, at, strict=True))
 
 
-def _scheduled(node: Node, state: Split, shapes: Sequence[Shape]) -> tuple[Found, ...]:
-    """What a block needs of each operand, by FSchedule.
+def _scheduled(
+    node: Node, split: Split, tiles: Extent, shapes: Sequence[Shape]
+) -> tuple[OperandMap, ...]:
+    """Return what a tile needs of each operand, by FSchedule.
 
     Raises: RuleError where that does not fit the operands.
     """
-    requirements = call_attribute(FSchedule, node, node, state, tuple(shapes))
+    requirements = call_attribute(FSchedule, node, node, split, tuple(shapes))
     kinds = (Split, Whole, Reject, type(None))
     fits = isinstance(requirements, (tuple, list)) and len(requirements) == len(shapes)
     if not fits or not all(isinstance(x, kinds) for x in requirements):
         need = f"a sequence of {len(shapes)}, a Split, WHOLE or a Reject for each operand"
         refuse_result(FSchedule, node, need, requirements)
-    return tuple(
-        x.canonical(s) if isinstance(x, (Split, Whole)) else _refused(node, x)
-        for x, s in zip(requirements, shapes, strict=True)
-    )
+    maps: list[OperandMap] = []
+    for k, (requirement, shape) in enumerate(zip(requirements, shapes, strict=True)):
+        if isinstance(requirement, Split):
+            tile_map = requirement.tile_map(shape)
+            if tile_map.tiles != tiles:
+                need = f"a Split into {tiles} tiles, as the result's, for operand {k}"
+                refuse_result(FSchedule, node, need, f"{requirement}: {tile_map.tiles}")
+            maps.append(tile_map)
+        elif isinstance(requirement, Whole):
+            maps.append(whole_map(shape, tiles))
+        else:
+            maps.append(_refused(node, requirement))
+    return tuple(maps)
 
 
 def _refused(node: Node, requirement: Reject | None) -> Diagnostic | None:
@@ -194,58 +207,56 @@ def _refused(node: Node, requirement: Reject | None) -> Diagnostic | None:
 
 
 class Block:
-    """A block of a result: its elements' coordinates, as those of the block and those inside.
+    """A tile of a result: the coordinates of its elements, as those of the tile and those inside.
 
-    ``digits`` of its number are variables, outermost first; ``index`` is the element; all extents
-    are in ``extents``. ``per`` blocks in a row have the same digits.
+    ``digits`` of the tile's number are variables, outermost first; ``index`` is the element; all
+    extents are in ``extents``. ``repeats`` tiles in a row have the same digits.
     """
 
-    def __init__(self, state: SplitState, shape: Shape) -> None:
+    def __init__(self, tile_map: TileMap) -> None:
         self.extents = Known(())
-        self.split = state if isinstance(state, Split) else None
-        self.per: Extent = 1
-        if isinstance(state, Split):
-            digits = state.digits(shape)
-        else:
-            lead = enumerate(shape[: state.prefix])
-            digits, self.per = tuple(Digit(k, 1, n) for k, n in lead if n != 1), state.per
-        self.counts = tuple(d.pieces for d in digits)
+        self.tiles, self.repeats = tile_map.tiles, tile_map.repeats
+        self.split = tile_map.triple()
+        dims = tile_map.split_dims
+        self.counts = tuple(tile_map.dims[k].count for k in dims)
         self.digits = tuple(self.fresh(f"b{k}", n) for k, n in enumerate(self.counts))
-        cut = {d.dim: (var, d.chunk) for var, d in zip(self.digits, digits, strict=True)}
-        self.index = tuple(self._coordinate(k, n, cut) for k, n in enumerate(shape))
-        self.number = self._number(0, len(digits))
+        digit_of = dict(zip(dims, self.digits, strict=True))
+        self.index = tuple(
+            self._coordinate(k, d.chunk, digit_of.get(k)) for k, d in enumerate(tile_map.dims)
+        )
+        self.number = self._number(0, len(dims))
 
     def fresh(self, name: str, extent: Extent) -> Var:
-        """A variable of this extent."""
+        """Return a new variable with an extent."""
         self.extents[name] = extent
         return Var(name, dt.int64)
 
-    def _coordinate(self, dim: int, extent: Extent, cut: dict[int, tuple[Var, Extent]]) -> Expr:
-        if dim not in cut:
-            return self.fresh(f"i{dim}", extent)
-        var, chunk = cut[dim]
-        return var if chunk == 1 else var * size_of(chunk) + self.fresh(f"i{dim}", chunk)
+    def _coordinate(self, dim: int, chunk: Extent, digit: Var | None) -> Expr:
+        """Return the coordinate of the element along a dimension."""
+        if digit is None:
+            return self.fresh(f"i{dim}", chunk)
+        return digit if chunk == 1 else digit * size_of(chunk) + self.fresh(f"i{dim}", chunk)
 
     def _number(self, first: int, last: int) -> Sum:
-        """The number that digits ``first`` to ``last`` make."""
+        """Return the number that digits ``first`` to ``last`` make."""
         total = Sum(())
         for var, count in zip(self.digits[first:last], self.counts[first:last], strict=True):
             total = add(normal(var, self.extents), times(total, count))
         return total
 
-    def state_of(self, shape: Shape, reads: Sequence[Index]) -> SplitState | None:
-        """What a block needs of an operand of which each of its elements reads ``reads``."""
+    def map_of(self, shape: Shape, reads: Sequence[Index]) -> TileMap | None:
+        """Return what a tile needs of an operand of which each of its elements reads ``reads``."""
         if not reads or 0 in shape:
             return None
-        if self.split is not None:
-            for split in self.candidates(shape, reads[0]):
-                if all(self.owns(split, shape, index) for index in reads):
-                    return split.canonical(shape)
+        for tile_map in self.candidates(shape, reads[0]):
+            if all(self.owns(tile_map, index) for index in reads):
+                return tile_map
         return self.slab(shape, reads)
 
-    def candidates(self, shape: Shape, index: Index) -> Iterator[Split]:
-        """Splits of an operand that have as many blocks: few, each of which is then proven."""
-        assert self.split is not None
+    def candidates(self, shape: Shape, index: Index) -> Iterator[TileMap]:
+        """Yield maps of an operand with as many tiles: few, each of which is then proven."""
+        if self.split is None:
+            return
         before = list(accumulate(shape, mul, initial=1))
         first, other = self.split.kind, {*SplitKind} - {self.split.kind}
         for kind in (first, *other):
@@ -259,40 +270,41 @@ class Block:
                 steps = (at.coefficient(self.digits[k]) for k in (-1, 0))
                 for size in dict.fromkeys((self.split.chunk, *steps, divide_exactly(n, pieces))):
                     if size is not None and _fits(size, n, pieces):
-                        yield Split(dim, size, kind)
+                        yield Split(dim, size, kind).tile_map(shape)
 
-    def owns(self, split: Split, shape: Shape, index: Index) -> bool:
-        """Whether the element at ``index`` certainly is this block's, as ``split`` has it."""
+    def owns(self, tile_map: TileMap, index: Index) -> bool:
+        """Return whether this tile certainly has the element of an operand at ``index``."""
         total = Sum(())
-        for dim, chunk, pieces in split.digits(shape):
-            digit = divide(normal(index[dim], self.extents), chunk, self.extents)
-            total = add(digit, times(total, pieces))
+        for dim in tile_map.split_dims:
+            own = tile_map.dims[dim]
+            digit = divide(normal(index[dim], self.extents), own.chunk, self.extents)
+            total = add(digit, times(total, own.count))
         return total == self.number
 
-    def slab(self, shape: Shape, reads: Sequence[Index]) -> Whole:
-        """The most leading coordinates that all ``reads`` certainly share with the block."""
+    def slab(self, shape: Shape, reads: Sequence[Index]) -> TileMap:
+        """Return the most leading coordinates that all ``reads`` certainly share with the tile."""
         for prefix in range(len(shape), 0, -1):
             lead = shape[:prefix]
             if lead[-1] == 1:
                 continue
-            found = {ravel(index[:prefix], lead, self.extents) for index in reads}
-            per = self._shared(found.pop(), numel(lead)) if len(found) == 1 else None
-            if per is not None:
-                return Whole(prefix, per).canonical(shape)
-        return WHOLE
+            places = {ravel(index[:prefix], lead, self.extents) for index in reads}
+            repeats = self._shared(places.pop(), numel(lead)) if len(places) == 1 else None
+            if repeats is not None:
+                return slab_map(shape, prefix, self.tiles, repeats)
+        return whole_map(shape, self.tiles)
 
     def _shared(self, linear: Sum, count: Extent) -> Extent | None:
-        """How many blocks in a row share ``linear``, if some of their digits in a row make it."""
+        """Return how many tiles in a row share a linear index that some of their digits make."""
         for last in range(len(self.digits), 0, -1):
             for first in range(last):
                 if numel(self.counts[first:last]) == count and self._number(first, last) == linear:
-                    return self.per * numel(self.counts[last:])
+                    return self.repeats * numel(self.counts[last:])
         return None
 
 
 def _fits(chunk: Extent, extent: Extent, pieces: Extent) -> bool:
     """Whether chunks of this size make so many pieces of an extent."""
-    return at_least(chunk, 1) and Split(0, chunk).blocks((extent,)) == pieces
+    return at_least(chunk, 1) and Split(0, chunk).tile_map((extent,)).tiles == pieces
 
 
 OperandAccesses = list[tuple[int, Index]]
@@ -381,8 +393,8 @@ def _slid(node: Node, block: Block) -> OperandAccesses:
     return [(0, (block.index[0], *rest)), (1, tuple(taps))]
 
 
-def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
-    """Propagate what a block needs through a composite by its expansion."""
+def _expanded(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...] | None:
+    """Propagate tile maps through a composite by its expansion; None without one."""
     node = entry.node
     assert node.op is not None
     inputs = [
@@ -393,20 +405,14 @@ def _expanded(entry: Entry, state: SplitState) -> tuple[Found, ...] | None:
     if heads is None:
         return None
     head = heads[entry.index]
-    asked: dict[Entry, dict[SplitState, None]] = {head: {state: None}}
+    needed: dict[Entry, dict[TileMap, None]] = {head: {tile_map: None}}
     for inner in reversed(list(post_order([head.node]))):
         for result in () if is_leaf(inner) else inner.entries:
-            for wanted in asked.get(result, ()):
-                for operand, found in zip(
-                    inner.inputs, operand_tile_maps(result, wanted), strict=True
-                ):
-                    if isinstance(found, Diagnostic):
-                        return (found,) * len(inputs)
-                    if found is not None:
-                        asked.setdefault(operand, {})[found] = None
-    return tuple(_joined(asked.get(e, {}), known_shape(e)) for e in inputs)
-
-
-def _joined(states: Iterable[SplitState], shape: Shape) -> SplitState | None:
-    found = list(states)
-    return reduce(lambda a, b: join(a, b, shape), found) if found else None
+            for result_map in needed.get(result, ()):
+                operand_maps = operand_tile_maps(result, result_map)
+                for operand, operand_map in zip(inner.inputs, operand_maps, strict=True):
+                    if isinstance(operand_map, Diagnostic):
+                        return (operand_map,) * len(inputs)
+                    if operand_map is not None:
+                        needed.setdefault(operand, {})[operand_map] = None
+    return tuple(reduce(TileMap.joined, needed[e]) if e in needed else None for e in inputs)

@@ -1,54 +1,213 @@
-"""Splits: how the elements of a value are shared out over blocks (FusionStitching 2018).
+"""Tile maps: which part of a value each tile of a kernel has.
 
-A `Split` is a partition: every element belongs to one block. A `Whole` is what a block needs where
-that is none: all of the value, or all that has the leading coordinates of the block.
+A `TileMap` says it for any value, dimension by dimension. `Split` is FusionStitching's notation
+(2018) for the maps that give each element to one tile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 from math import gcd, isqrt, log2
-from typing import NamedTuple
 
 from attrs import frozen
 
-from passkit.ast import Binary, Expr, size_of
-from passkit.ast.index import normal, unravel
+from passkit.ast import Binary, Expr, Var, size_of
 from passkit.errors import ScheduleError
 from passkit.graph.infer import show_shape
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, Size, at_least, divide_exactly, evaluate, numel
 
+TILE = Var("tile", dt.int64)
+"""The number of a tile."""
+
+
+@frozen(cache_hash=True)
+class TileDim:
+    """How a dimension is divided among tiles: tile ``t`` has chunk ``(t // stride) % count``.
+
+    Attributes:
+        chunk: the elements of a chunk. The last chunk of a dimension may be shorter.
+        count: the chunks. Where it is 1, a tile has the whole dimension.
+        stride: the tiles in a row that have the same chunk; 0 where ``count`` is 1.
+    """
+
+    chunk: Extent
+    count: Extent = 1
+    stride: Extent = 0
+
+
+@frozen(cache_hash=True)
+class TileMap:
+    """The part of a value that each tile has: a chunk of every dimension.
+
+    Equal objects are equal maps. At most one dimension, the window, is divided into chunks of
+    several elements; the others are whole, or a tile has one coordinate of them. Chunks are
+    numbered in row-major order, and all chunks belong to as many tiles.
+
+    >>> tile_map = Split(1, 4).tile_map((3, 10))
+    >>> tile_map.tiles, tile_map.part, str(tile_map)
+    (9, (1, 4), '(1, 4, Row)')
+
+    Attributes:
+        shape: the shape of the value.
+        dims: how each dimension is divided.
+        tiles: the tiles of the kernel.
+    """
+
+    shape: Shape
+    dims: tuple[TileDim, ...]
+    tiles: Extent
+
+    @property
+    def split_dims(self) -> tuple[int, ...]:
+        """The dimensions of which a tile does not have all."""
+        return tuple(k for k, d in enumerate(self.dims) if d.count != 1)
+
+    @property
+    def window(self) -> int | None:
+        """The dimension that is divided into chunks of several elements; None without one."""
+        return next((k for k in self.split_dims if self.dims[k].chunk != 1), None)
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The dimensions of which a tile has one coordinate."""
+        return tuple(k for k, d in enumerate(self.dims) if d.chunk == 1)
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """The dimensions of which a tile has more than one coordinate."""
+        return tuple(k for k, d in enumerate(self.dims) if d.chunk != 1)
+
+    @property
+    def part(self) -> Shape:
+        """The shape of what a tile has; that of the last tile along the window may be smaller."""
+        return tuple(d.chunk for d in self.dims)
+
+    @property
+    def elements(self) -> Extent:
+        """The number of elements that a tile has."""
+        return numel(self.part)
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether each element belongs to one tile. Otherwise tiles have copies of elements."""
+        return numel(d.count for d in self.dims) == self.tiles
+
+    @property
+    def repeats(self) -> Extent:
+        """The tiles in a row that have the same part; 1 where all tiles have everything."""
+        split_dims = self.split_dims
+        return self.dims[split_dims[-1]].stride if split_dims else 1
+
+    @property
+    def is_column(self) -> bool:
+        """Whether the dimensions that are divided follow those that are whole, not the reverse."""
+        inner = self.inner
+        outer = [k for k in self.split_dims if self.dims[k].chunk == 1]
+        if not inner:
+            return False
+        return outer[0] > inner[0] if outer else self.window not in (None, inner[0])
+
+    def triple(self) -> Split | None:
+        """Return the map in the 2018 paper's notation; None where tiles have copies of elements."""
+        if not self.is_partition:
+            return None
+        split_dims = self.split_dims
+        if not split_dims:
+            return Split(0, self.shape[0] if self.shape else 1)
+        kind = SplitKind.COLUMN if self.is_column else SplitKind.ROW
+        dim = split_dims[0 if self.is_column else -1]
+        return Split(dim, self.dims[dim].chunk, kind)
+
+    def chunk_number(self, dim: int) -> Expr:
+        """Return the number of the chunk of a dimension that tile `TILE` has."""
+        own = self.dims[dim]
+        return self._remainder(own.stride, own.count)
+
+    def outer_number(self) -> Expr:
+        """Return the row-major index of the coordinates that tile `TILE` has of `outer`."""
+        own = [self.dims[k] for k in self.outer if self.dims[k].count != 1]
+        return self._remainder(own[-1].stride, numel(d.count for d in own)) if own else size_of(0)
+
+    def _remainder(self, stride: Extent, count: Extent) -> Expr:
+        """Return ``tile // stride % count``, without operations that change nothing."""
+        number: Expr = TILE
+        if stride != 1:
+            number = Binary("//", number, size_of(stride), dt.int64)
+        return number if stride * count == self.tiles else number % size_of(count)
+
+    def joined(self, other: TileMap) -> TileMap:
+        """Return what a tile has that has the parts of both maps.
+
+        These are the leading coordinates on which the maps agree, with all that follows.
+        """
+        if self == other:
+            return self
+        prefix = 0
+        for own, others in zip(self.dims, other.dims, strict=True):
+            if own != others or own.chunk != 1:
+                break
+            prefix += 1
+        whole = (TileDim(n) for n in self.shape[prefix:])
+        return TileMap(self.shape, (*self.dims[:prefix], *whole), self.tiles)
+
+    def __str__(self) -> str:
+        split = self.triple()
+        if split is not None:
+            return str(split)
+        return f"WHOLE({self.split_dims[-1] + 1})" if self.split_dims else "WHOLE"
+
+
+def whole_map(shape: Shape, tiles: Extent = 1) -> TileMap:
+    """Return the map in which every tile has all of a value."""
+    return TileMap(shape, tuple(map(TileDim, shape)), tiles)
+
+
+def slab_map(shape: Shape, prefix: int, tiles: Extent, repeats: Extent = 1) -> TileMap:
+    """Return the map in which a tile has all elements with its ``prefix`` leading coordinates.
+
+    Args:
+        shape: the shape of the value.
+        prefix: the number of these dimensions.
+        tiles: the tiles of the kernel.
+        repeats: the tiles in a row that have the same coordinates.
+    """
+    chunks = ((n, 1 if k < prefix else n) for k, n in enumerate(shape))
+    return _numbered(shape, chunks, tiles, repeats)
+
+
+def _numbered(
+    shape: Shape,
+    chunks: Iterable[tuple[Extent, Extent]],
+    tiles: Extent | None = None,
+    repeats: Extent = 1,
+) -> TileMap:
+    """Return the map with a chunk of each extent, whose chunks are numbered in row-major order."""
+    dims: list[TileDim] = []
+    stride = repeats
+    for extent, chunk in reversed(list(chunks)):
+        count = 1 if at_least(chunk, extent) else _num_chunks(extent, chunk)
+        dims.append(TileDim(extent) if count == 1 else TileDim(chunk, count, stride))
+        stride = stride * count
+    return TileMap(shape, tuple(reversed(dims)), stride if tiles is None else tiles)
+
 
 class SplitKind(Enum):
-    """ROW keeps the dimensions after the split one whole in a block, COLUMN those before it."""
+    """ROW keeps the dimensions after the split one whole in a tile, COLUMN those before it."""
 
     ROW = "Row"
     COLUMN = "Column"
 
 
-class Digit(NamedTuple):
-    """One digit of a block's number: ``coordinate // chunk`` of a dimension, below ``pieces``."""
-
-    dim: int
-    chunk: Extent
-    pieces: Extent
-
-
 @frozen(cache_hash=True)
 class Split:
-    """The 2018 triple: cut ``split_dim`` into pieces of ``chunk`` elements; the last may be short.
+    """The 2018 triple: ``split_dim`` in chunks of ``chunk`` elements; the last may be short.
 
-    ``sword``, the number of pieces, is ``ceil(extent / chunk)``. What follows in the shape (ROW) or
-    stands before it (COLUMN) is whole in a block; the other dimensions are cut into elements. The
-    pieces are numbered in row-major order. A shape () is cut as (1,) is; one without elements is
-    not cut at all. Of extents that only a call knows, what cannot be decided is taken not to hold.
-
-    >>> split = Split(1, 4)
-    >>> split.blocks((3, 10)), split.number((2, 9), (3, 10)), split.sword(10)
-    (9, 8, 3)
+    ``sword``, the number of chunks, is ``ceil(extent / chunk)``. The dimensions after it (ROW) or
+    before it (COLUMN) are whole in a tile; of the others a tile has one coordinate. What cannot be
+    decided for extents that only a call knows is taken not to hold.
     """
 
     split_dim: int
@@ -56,19 +215,18 @@ class Split:
     kind: SplitKind = SplitKind.ROW
 
     def sword(self, extent: Extent) -> Extent:
-        """How many pieces an extent is cut into."""
+        """Return the number of chunks of an extent."""
         return (extent + self.chunk - 1) // self.chunk
 
-    def digits(self, shape: Shape) -> tuple[Digit, ...]:
-        """What a block's number is made of, outermost first, without what is always 0.
-
-        Two splits are the same partition, with the same numbers, just where their digits are equal.
+    def tile_map(self, shape: Shape) -> TileMap:
+        """Return the map of a value with that shape.
 
         Raises: ScheduleError for a split that does not fit the shape.
         """
-        return _digits(self, shape)
+        return _tile_map(self, shape)
 
     def _check(self, shape: Shape) -> None:
+        """Raise ScheduleError for a split that does not fit a shape of rank 1 or more."""
         if not 0 <= self.split_dim < len(shape):
             raise ScheduleError(
                 f"the split {self} needs a dimension {self.split_dim}; the shape "
@@ -84,78 +242,28 @@ class Split:
                 "out; a value without elements needs no blocks"
             )
 
-    def canonical(self, shape: Shape) -> Split:
-        """The one of its kind that stands for all splits with the same blocks.
-
-        One block is (0, whole, Row); a dimension that is whole in a Row is cut before it, in a
-        Column after it.
-        """
-        digits = self.digits(shape)
-        if not digits:
-            return single_block(shape)
-        dim, chunk, _ = digits[-1 if self.kind is SplitKind.ROW else 0]
-        return Split(dim, chunk, self.kind)
-
-    def same(self, other: Split, shape: Shape) -> bool:
-        """Whether both give every element to the same block, as far as that can be known."""
-        return self.digits(shape) == other.digits(shape)
-
-    def blocks(self, shape: Shape) -> Extent:
-        """How many blocks there are."""
-        return numel(d.pieces for d in self.digits(shape))
-
-    def owner(self, index: Sequence[Expr], shape: Shape) -> Expr:
-        """The number of the block that has the element at ``index``, as an expression."""
-        block: Expr = size_of(0)
-        for k, (dim, chunk, pieces) in enumerate(self.digits(shape)):
-            at = index[dim]
-            at = at if chunk == 1 else Binary("//", at, size_of(chunk), dt.int64)
-            block = at if k == 0 else block * size_of(pieces) + at
-        return block
-
-    def number(self, index: Sequence[int], shape: Shape) -> int:
-        """The number of the block that has the element at ``index``, for a known shape."""
-        block = 0
-        for dim, chunk, pieces in self.digits(shape):
-            block = block * int(pieces) + index[dim] // int(chunk)
-        return block
-
-    def elements(self, shape: Shape) -> Extent:
-        """How many elements a block has; the last one along the split may have fewer."""
-        return numel(self.part(shape))
-
-    def part(self, shape: Shape) -> Shape:
-        """The shape of what a block has: 1 where it is cut into elements, the chunk, the rest."""
-        cut = {d.dim: d.chunk for d in self.digits(shape)}
-        return tuple(cut.get(k, n) for k, n in enumerate(shape or (1,)))
-
-    def local(self, index: Sequence[Expr], shape: Shape) -> tuple[Expr, ...]:
-        """The index in its block's `part` of the element at ``index``."""
-        cut = {d.dim: d.chunk for d in self.digits(shape)}
-        return tuple(
-            i if k not in cut else size_of(0) if cut[k] == 1 else i % size_of(cut[k])
-            for k, i in enumerate(index)
-        )
-
     def __str__(self) -> str:
         return f"({self.split_dim}, {self.chunk}, {self.kind.value})"
 
 
 @lru_cache(maxsize=1 << 14)
-def _digits(split: Split, shape: Shape) -> tuple[Digit, ...]:
-    """The digits of a split: searches ask for those of the same ones again and again."""
-    shape = shape or (1,)
-    split._check(shape)
-    dim, own = split.split_dim, shape[split.split_dim]
-    pieces = 1 if at_least(split.chunk, own) else _pieces(own, split.chunk)
-    cut = Digit(dim, split.chunk, pieces)
-    single = [Digit(k, 1, n) for k, n in enumerate(shape)]
-    found = [*single[:dim], cut] if split.kind is SplitKind.ROW else [cut, *single[dim + 1 :]]
-    return tuple(d for d in found if d.pieces != 1)
+def _tile_map(split: Split, shape: Shape) -> TileMap:
+    """Return `Split.tile_map`, which searches ask for the same values again and again."""
+    split._check(shape or (1,))
+    if not shape:
+        return whole_map(shape)
+    dim, is_row = split.split_dim, split.kind is SplitKind.ROW
+
+    def chunk(k: int, extent: Extent) -> Extent:
+        if k == dim:
+            return split.chunk
+        return 1 if (k < dim) is is_row else extent
+
+    return _numbered(shape, ((n, chunk(k, n)) for k, n in enumerate(shape)))
 
 
-def _pieces(extent: Extent, chunk: Extent) -> Extent:
-    """How many chunks an extent has, in lowest terms: 512*n in 2048s is as n in 4s."""
+def _num_chunks(extent: Extent, chunk: Extent) -> Extent:
+    """Return the number of chunks of an extent in lowest terms: of 512*n in 2048s, of n in 4s."""
     common = chunk if isinstance(chunk, int) else 1
     for _, factor in extent.terms if isinstance(extent, Size) else (((), extent),):
         common = gcd(common, factor)
@@ -166,148 +274,75 @@ def _pieces(extent: Extent, chunk: Extent) -> Extent:
 
 
 def rows_with(points: int, length: Extent) -> Extent:
-    """How many rows of ``length`` have about so many points."""
+    """Return how many rows of ``length`` have about so many points."""
     if isinstance(length, int):
         return max(1, points // max(1, length))
     return points // (length + 1) + 1  # the length may turn out to be 0
 
 
-def single_block(shape: Shape) -> Split:
-    """The split into one block, which every operator allows."""
-    return Split(0, shape[0] if shape else 1)
-
-
 @frozen
 class Whole:
-    """Every block needs all of the value that has the block's ``prefix`` leading coordinates.
-
-    They are the row-major index ``block // per``, modulo as many as there are: ``per`` blocks in a
-    row share one. With no prefix every block needs everything.
-
-    >>> Whole(1, 4).needs(7, (1, 2), (3, 5)), Whole(1, 4).needs(8, (1, 2), (3, 5))
-    (True, False)
-    """
-
-    prefix: int = 0
-    per: Extent = 1
-
-    def canonical(self, shape: Shape) -> Whole:
-        """The same need without leading or trailing parts that say nothing."""
-        prefix = self.prefix
-        while prefix and shape[prefix - 1] == 1:
-            prefix -= 1
-        return Whole(prefix, self.per) if prefix else WHOLE
-
-    def coordinates(self, block: Expr, shape: Shape) -> tuple[Expr, ...]:
-        """The leading coordinates of what a block needs, as expressions of its number."""
-        lead = shape[: self.prefix]
-        if not lead:
-            return ()
-        at = Binary("//", block, size_of(self.per), dt.int64) if self.per != 1 else block
-        around = Binary("%", at, size_of(numel(lead)), dt.int64)
-        return unravel(normal(around, {}), lead, {})
-
-    def needs(self, block: int, index: Sequence[int], shape: Shape) -> bool:
-        """Whether a block may need the element at ``index``, for a known shape."""
-        at, many = 0, 1
-        for i, n in zip(index[: self.prefix], shape[: self.prefix], strict=True):
-            at, many = at * int(n) + i, many * int(n)
-        return block // int(self.per) % many == at
-
-    def elements(self, shape: Shape) -> Extent:
-        """How many elements a block needs."""
-        return numel(self.part(shape))
-
-    def part(self, shape: Shape) -> Shape:
-        """The shape of what a block needs, with 1 for the leading coordinates that it has."""
-        return (1,) * self.prefix + shape[self.prefix :]
-
-    def local(self, index: Sequence[Expr], shape: Shape) -> tuple[Expr, ...]:
-        """The index in a block's `part` of the element at ``index``."""
-        return (size_of(0),) * self.prefix + tuple(index[self.prefix :])
+    """An operator's rule for an operand of which every tile may need everything."""
 
     def __str__(self) -> str:
-        return f"WHOLE({self.prefix})" if self.prefix else "WHOLE"
+        return "WHOLE"
 
 
 WHOLE = Whole()
-"""Every block needs all of it."""
-
-SplitState = Split | Whole
+"""Every tile may need all of an operand."""
 
 
 @frozen
 class Reject:
-    """An operator cannot be split this way, and why."""
+    """An operator's rule: it cannot run in such tiles, for a reason."""
 
     reason: str
 
 
-def covering(split: Split, shape: Shape) -> Whole:
-    """A `Whole` that has at least what a split gives to each block."""
-    digits = split.digits(shape)
-    if split.kind is SplitKind.COLUMN or not digits:
-        return WHOLE
-    last = digits[-1]
-    per = 1 if last.chunk == 1 else last.pieces
-    return Whole(last.dim + (last.chunk == 1), per).canonical(shape)
-
-
-def join(a: SplitState, b: SplitState, shape: Shape) -> SplitState:
-    """What a block needs that needs both: one of them where they are the same, else a `Whole`."""
-    if isinstance(a, Split) and isinstance(b, Split) and a.same(b, shape):
-        return a
-    first, second = (
-        covering(s, shape) if isinstance(s, Split) else s.canonical(shape) for s in (a, b)
-    )
-    if first.prefix > second.prefix:
-        first, second = second, first
-    between = numel(shape[first.prefix : second.prefix])
-    return first if first.prefix and first.per == second.per * between else WHOLE
-
-
-MOST = 64
-"""How many splits of one value are tried at most."""
-BLOCKS = 65_535
-"""The most blocks that a launch has."""
+MAX_CANDIDATES = 64
+"""How many maps of one value are tried at most."""
+MAX_TILES = 65_535
+"""The most tiles that a launch has."""
 GUESS = 4096
 """What an extent that only a call knows is taken for where candidates are put in order, and where
-room for it is wanted."""
+room for it is needed."""
 
 
-def candidate_tilings(shape: Shape, most: int = MOST, blocks: int = BLOCKS) -> tuple[Split, ...]:
-    """Canonical splits of a shape: no partition twice, at most ``most``, most blocks first.
+def candidate_tilings(
+    shape: Shape, most: int = MAX_CANDIDATES, tiles: int = MAX_TILES
+) -> tuple[TileMap, ...]:
+    """Return maps that give each element of a value to one tile, those with the most tiles first.
 
-    Chunks are divisors and powers of two. Where there are too many, Row and Column have half each,
-    spread evenly over the logarithms of their numbers of blocks. Equal ones come in a fixed order,
-    Row first and strided columns last. A shape without elements has none, nor has one that may have
-    none for all that is known, as where an extent is a number of chunks.
+    Chunks are divisors and powers of two. Where there are more maps than ``most``, those by rows
+    and by columns have half each, spread evenly over the logarithms of their numbers of tiles.
+    Equal numbers come in a fixed order, rows first and strided columns last. There is none of a
+    shape that may have no elements, as where an extent is a number of chunks, and none of more than
+    ``tiles`` tiles.
     """
     if not all(at_least(n, 1) for n in shape):
         return ()
-    shape = shape or (1,)
-    found: dict[tuple[Digit, ...], Split] = {}
+    if not shape:
+        return (whole_map(shape),)
+    candidates: dict[TileMap, None] = {}
     for kind in SplitKind:
         for dim, n in enumerate(shape):
             for chunk in _chunks(n):
-                split = Split(dim, chunk, kind)
-                digits = split.digits(shape)
-                many = numel(d.pieces for d in digits)
-                if isinstance(many, Size) or many <= blocks:
-                    found.setdefault(digits, split.canonical(shape))
-    ordered = sorted(found.values(), key=lambda s: _order(s, shape))
+                tile_map = Split(dim, chunk, kind).tile_map(shape)
+                if isinstance(tile_map.tiles, Size) or tile_map.tiles <= tiles:
+                    candidates[tile_map] = None
+    ordered = sorted(candidates, key=_order)
     if len(ordered) <= most:
         return tuple(ordered)
-    columns = [s for s in ordered if s.kind is SplitKind.COLUMN]
-    rows = [s for s in ordered if s.kind is SplitKind.ROW]
+    columns = [m for m in ordered if m.is_column]
+    rows = [m for m in ordered if not m.is_column]
     few = min(len(columns), most // 2)
-    chosen = _spread(rows, most - few, shape)
-    chosen |= _spread(columns, most - len(chosen), shape)
-    return tuple(s for s in ordered if s in chosen)
+    chosen = _spread(rows, most - few)
+    chosen |= _spread(columns, most - len(chosen))
+    return tuple(m for m in ordered if m in chosen)
 
 
 def _chunks(extent: Extent) -> Sequence[Extent]:
-    """Divisors and powers of two; of an unknown extent powers of two and all of it."""
+    """Return divisors and powers of two; of an unknown extent powers of two and all of it."""
     powers = [1 << k for k in range(17)]
     if isinstance(extent, Size):
         return [*powers, extent]
@@ -318,38 +353,38 @@ def _chunks(extent: Extent) -> Sequence[Extent]:
 
 
 def guessed(size: Extent, guess: int = GUESS) -> int:
-    """A size as if every extent that only a call knows were ``guess``."""
+    """Return a size as if every extent that only a call knows were ``guess``."""
     return evaluate(size, dict.fromkeys(size.symbols, guess)) if isinstance(size, Size) else size
 
 
-def _estimated(split: Split, shape: Shape) -> int:
-    return guessed(split.blocks(shape))
-
-
-def _order(split: Split, shape: Shape) -> tuple[int, bool, bool, int, str]:
+def _order(tile_map: TileMap) -> tuple[int, bool, bool, int, str]:
+    """Return the place of a map among candidates."""
+    split = tile_map.triple()
+    assert split is not None
     column = split.kind is SplitKind.COLUMN
-    strided = column and split.split_dim < len(shape) - 1
-    many = _estimated(split, shape)
-    return -many, column, strided, split.split_dim, str(split.chunk).zfill(20)
+    strided = column and split.split_dim < len(tile_map.shape) - 1
+    return -guessed(tile_map.tiles), column, strided, split.split_dim, str(split.chunk).zfill(20)
 
 
-def _spread(splits: list[Split], most: int, shape: Shape) -> set[Split]:
-    """At most ``most`` of them, at even steps of the logarithm of their numbers of blocks.
+def _spread(tile_maps: list[TileMap], most: int) -> set[TileMap]:
+    """Return at most ``most`` maps, at even steps of the logarithm of their numbers of tiles.
 
-    Both ends are taken. Of those at one step the first that cuts without a rest is taken.
+    Both ends are taken. Of those at one step the first whose chunks are all equal is taken.
     """
-    if len(splits) <= most:
-        return set(splits)
-    places = [log2(max(1, _estimated(s, shape))) for s in splits]
+    if len(tile_maps) <= most:
+        return set(tile_maps)
+    places = [log2(max(1, guessed(m.tiles))) for m in tile_maps]
+    uneven = [not _is_even(m) for m in tile_maps]
     top, end = max(places), min(places)
-    chosen: set[Split] = set()
+    chosen: set[int] = set()
     for j in range(most):
-        wanted = top - (top - end) * j / max(1, most - 1)
+        aim = top - (top - end) * j / max(1, most - 1)
+        rest = (k for k in range(len(tile_maps)) if k not in chosen)
+        chosen.add(min((abs(places[k] - aim), uneven[k], k) for k in rest)[-1])
+    return {tile_maps[k] for k in chosen}
 
-        def distance(k: int, wanted: float = wanted) -> tuple[float, bool, int]:
-            n = shape[splits[k].split_dim]
-            return abs(places[k] - wanted), divide_exactly(n, splits[k].chunk) is None, k
 
-        free = [k for k, s in enumerate(splits) if s not in chosen]
-        chosen.add(splits[min(free, key=distance)])
-    return chosen
+def _is_even(tile_map: TileMap) -> bool:
+    """Return whether all chunks of the window have the same length."""
+    dim = tile_map.window
+    return dim is None or divide_exactly(tile_map.shape[dim], tile_map.dims[dim].chunk) is not None

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from passkit.analysis.propagate import operand_tile_maps
-from passkit.analysis.tilemap import Split, SplitState, guessed, join
-from passkit.analysis.tiling_search import by_blocks
+from passkit.analysis.tilemap import TileMap, guessed
+from passkit.analysis.tiling_search import by_tiles
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.target import Target
 from passkit.values.size import at_least
 
-StateOfNode = dict[Node, SplitState]
+StateOfNode = dict[Node, TileMap]
 
 
 class CommonSplits:
@@ -62,7 +62,7 @@ class CommonSplits:
         if not all(at_least(n, 1) for e in (entry, *node.inputs) for n in self.graph.shape(e)):
             return Diagnostic("graph.empty_operand", at=(node.label,))
         if not self.nodes:
-            splits = by_blocks(self.graph.shape(entry)).values()
+            splits = by_tiles(self.graph.shape(entry)).values()
             self.allowed = [{node: s} for alike in splits for s in alike]
             problem = Diagnostic("tile.no_split")
         else:
@@ -98,7 +98,7 @@ class CommonSplits:
         states: StateOfNode,
         reads: Sequence[tuple[Node, int]],
         leaves: bool,
-    ) -> SplitState | Diagnostic:
+    ) -> TileMap | Diagnostic:
         """Return the part of a value that a tile has, or why it cannot have that part.
 
         Args:
@@ -107,29 +107,26 @@ class CommonSplits:
             reads: the operators that read it, each with the number of an input.
             leaves: whether the value is also read outside.
         """
-        shape = self.graph.shape(entry)
-        part: SplitState | None = None
+        part: TileMap | None = None
         for user, number in reads:
             need = operand_tile_maps(user.entries[0], states[user])[number]
             if isinstance(need, Diagnostic):
                 return need
             if need is not None:
-                part = need if part is None else join(part, need, shape)
+                part = need if part is None else part.joined(need)
         if part is None:
             return self._own(entry, states)
-        if isinstance(part, Split):
+        if part.is_partition:
             return part
         if leaves:
             return Diagnostic("tile.larger")
-        if guessed(part.elements(shape)) > self.target.fusion.copied_elements:
-            return Diagnostic("tile.repeated", {"count": part.elements(shape)})
+        if guessed(part.elements) > self.target.fusion.copied_elements:
+            return Diagnostic("tile.repeated", {"count": part.elements})
         return part
 
-    def _own(self, entry: Entry, states: StateOfNode) -> SplitState | Diagnostic:
+    def _own(self, entry: Entry, states: StateOfNode) -> TileMap | Diagnostic:
         """Return a split of a further result, into as many blocks as the first one has."""
         first = self.nodes[0]
-        split = states[first]
-        assert isinstance(split, Split)
-        blocks = split.blocks(self.graph.shape(first.entries[0]))
-        alike = by_blocks(self.graph.shape(entry)).get(blocks)
+        blocks = states[first].tiles
+        alike = by_tiles(self.graph.shape(entry)).get(blocks)
         return alike[0] if alike else Diagnostic("tile.blocks", {"blocks": blocks})

@@ -15,12 +15,12 @@ from attrs import evolve
 
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import Group
-from passkit.analysis.infer import NestResults, States
+from passkit.analysis.infer import NestResults, TileMaps
 from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.nests import NestNodes, contract_of, nest_outputs, without
-from passkit.analysis.regions import Region, pitched, region_of
 from passkit.analysis.slots import TileArray, assign_offsets, fit
-from passkit.analysis.tilemap import Split, guessed
+from passkit.analysis.tile_layout import TileLayout, padded_to_vectors
+from passkit.analysis.tilemap import TileMap, guessed
 from passkit.analysis.tiling_search import AgreedTiling, TilingSearch, completed, roots_of
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
@@ -41,7 +41,7 @@ T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 
 _Made = tuple[TileNest, NestInfo | None, float]
 """A part, its space if it has one of its own, and its seconds."""
-_Known = tuple[tuple[Node, ...], tuple[Region | None, ...], Extent, tuple[Node, ...]]
+_Known = tuple[tuple[Node, ...], tuple[TileLayout | None, ...], Extent, tuple[Node, ...]]
 """What that follows from: its nodes, what a tile has of values it leaves and reads, how many tiles
 there are, and what it does without."""
 
@@ -51,19 +51,19 @@ def has_contraction(graph: Graph) -> bool:
     return any(n.op is not None and FContract.get(n.op.name) is not None for n in graph.nodes)
 
 
-Choose = Callable[[Sequence[Entry], Mapping[Node, Region], Sequence[Schedule]], Schedule]
+Choose = Callable[[Sequence[Entry], Mapping[Node, TileLayout], Sequence[Schedule]], Schedule]
 """Which of the schedules of a part to take, with its results and what a tile owns of them."""
 
 
 def first(
-    values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
+    values: Sequence[Entry], layouts: Mapping[Node, TileLayout], plans: Sequence[Schedule]
 ) -> Schedule:
     """The best schedule of a part as a rule."""
     return plans[0]
 
 
 def last(
-    values: Sequence[Entry], regions: Mapping[Node, Region], plans: Sequence[Schedule]
+    values: Sequence[Entry], layouts: Mapping[Node, TileLayout], plans: Sequence[Schedule]
 ) -> Schedule:
     """The other one, where there are two."""
     return plans[-1]
@@ -115,19 +115,19 @@ def _ways(
         moved = derived_outputs(group.graph, pieces)
         plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
     tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[AgreedTiling, _Plan]]()
-    for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].least):
+    for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].bound):
         if tried.total() == target.tiling.ways:
             break
-        if tried[plan, found.blocks] == target.tiling.ways_of_a_count:
+        if tried[plan, found.tiles] == target.tiling.ways_of_a_count:
             continue
         # A result that follows another lies as it did where it had a split of its own.
         if any(p.whole is plan.whole and found.is_part_of(other) for other, p in done):
             continue
-        tried[plan, found.blocks] += 1
+        tried[plan, found.tiles] += 1
         made = plan.schedule(found)
         if isinstance(made, Schedule):
             done.append((found, plan))
-        yield found.least, made
+        yield found.bound, made
     if not tried:  # else what was in the way of those that agreed tells more
         for plan in plans:
             yield from ((0.0, why) for why in plan.refused)
@@ -137,18 +137,17 @@ def multi_nest_schedule(
     group: Group,
     pieces: Sequence[NestNodes],
     target: Target,
-    splits: Mapping[Entry, Split],
+    roots: Mapping[Entry, TileMap],
     choose: Choose,
     following: Mapping[Entry, Entry],
 ) -> Schedule | Diagnostic:
     """The schedule that splits results in a given way, or what is in its way."""
     plan = _Plan(group, pieces, target, choose, following)
-    entry, split = next(iter(splits.items()))
-    tiles = split.blocks(known_shape(entry))
-    states = completed(group.graph, splits, tiles, plan.shares(plan.whole))
-    if isinstance(states, Diagnostic):
-        return states
-    return _told(group, plan.schedule(AgreedTiling(splits, states, tiles, 0.0)))
+    tiles = next(iter(roots.values())).tiles
+    maps = completed(group.graph, roots, tiles, plan.shares(plan.whole))
+    if isinstance(maps, Diagnostic):
+        return maps
+    return _told(group, plan.schedule(AgreedTiling(roots, maps, tiles, 0.0)))
 
 
 def _refused(graph: Graph) -> Diagnostic | None:
@@ -282,23 +281,23 @@ class _Plan:
             return pieces
         self.pieces = pieces
         results = nest_outputs(self.graph, pieces)
-        states = self._states(found, dropped)
-        if isinstance(states, Diagnostic):
-            return states
-        made = self._laid(results, states, found.blocks)
+        maps = self._maps(found, dropped)
+        if isinstance(maps, Diagnostic):
+            return maps
+        made = self._laid(results, maps, found.tiles)
         if isinstance(made, Diagnostic):
             return made
-        regions, parted = made
+        layouts, parted = made
         parts, laid = tuple(f[0] for f in parted), [f[1] for f in parted]
         seconds = sum(f[2] for f in parted)
-        owned = [e.node for values in results for e in values if e.node in regions]
-        kept = [(self.number[n], regions[n]) for n in owned]
-        tiles = found.blocks
+        owned = [e.node for values in results for e in values if e.node in layouts]
+        kept = [(self.number[n], layouts[n]) for n in owned]
+        tiles = found.tiles
         multi_nest = MultiNest(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
         arrays = arrays_of(self.group, multi_nest, tile_parts(self.group, multi_nest, laid))[0]
         scratch = assign_offsets(arrays, ROOM).nbytes
-        split = states[heaviest(self.graph, self.following)[0]]
-        assert isinstance(split, Split)
+        split = maps[heaviest(self.graph, self.following)[0]].triple()
+        assert split is not None
         self.best = Schedule(
             *(Composition.MULTI_NEST, (), split, None, (), ()),
             seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
@@ -322,21 +321,21 @@ class _Plan:
             pieces = [p for p, values in zip(pieces, results, strict=True) if values]
         return pieces
 
-    def _states(self, found: AgreedTiling, dropped: Sequence[Node]) -> States | Diagnostic:
+    def _maps(self, found: AgreedTiling, dropped: Sequence[Node]) -> TileMaps | Diagnostic:
         """What a tile has of all values that parts leave, for the splits of some."""
         shares = self.shares(self.pieces)
-        if not dropped and all(e in found.states for part in shares for e in part.results):
-            return found.states
-        return completed(self.graph, found.splits, found.blocks, shares)
+        if not dropped and all(e in found.maps for part in shares for e in part.results):
+            return found.maps
+        return completed(self.graph, found.roots, found.tiles, shares)
 
     def _laid(
-        self, results: Sequence[Sequence[Entry]], states: States, tiles: Extent
-    ) -> tuple[dict[Node, Region], list[_Made]] | Diagnostic:
+        self, results: Sequence[Sequence[Entry]], maps: TileMaps, tiles: Extent
+    ) -> tuple[dict[Node, TileLayout], list[_Made]] | Diagnostic:
         """The parts; rows are whole vectors in scratch where there is room and no part minds."""
-        regions = {e.node: region_of(known_shape(e), s) for e, s in states.items()}
+        layouts = {e.node: TileLayout(tile_map) for e, tile_map in maps.items()}
         passed = {e.node for p in self.pieces for e in live_ins(self.graph, p.nodes)}
         vector = self.target.lanes if self.roomy else 1
-        wide = {n: pitched(r, vector) if n in passed else r for n, r in regions.items()}
+        wide = {n: padded_to_vectors(r, vector) if n in passed else r for n, r in layouts.items()}
         while any(r.pitch is not None for r in wide.values()):
             found = self._parts(results, wide, tiles)
             if isinstance(found, Diagnostic):
@@ -347,21 +346,21 @@ class _Plan:
                     bent |= crooked(laid, wide, [e.node for e in values])
             if not bent:
                 return wide, found
-            wide |= {n: regions[n] for n in bent}
-        found = self._parts(results, regions, tiles)
-        return found if isinstance(found, Diagnostic) else (regions, found)
+            wide |= {n: layouts[n] for n in bent}
+        found = self._parts(results, layouts, tiles)
+        return found if isinstance(found, Diagnostic) else (layouts, found)
 
     def _parts(
-        self, results: Sequence[Sequence[Entry]], regions: Mapping[Node, Region], tiles: Extent
+        self, results: Sequence[Sequence[Entry]], layouts: Mapping[Node, TileLayout], tiles: Extent
     ) -> list[_Made] | Diagnostic:
         made: list[_Made] = []
         for piece, values in zip(self.pieces, results, strict=True):
             read = [e.node for e in live_ins(self.graph, piece.nodes)]
-            own = tuple(regions.get(n) for n in (*(e.node for e in values), *read))
+            own = tuple(layouts.get(n) for n in (*(e.node for e in values), *read))
             key = tuple(piece.nodes), own, tiles, tuple(self.dropped)
             found = self.made.get(key)
             if found is None:
-                found = self.made[key] = self._part(piece, values, regions, tiles)
+                found = self.made[key] = self._part(piece, values, layouts, tiles)
             if isinstance(found, Diagnostic):
                 return found
             made.append(found)
@@ -371,7 +370,7 @@ class _Plan:
         self,
         piece: NestNodes,
         values: Sequence[Entry],
-        regions: Mapping[Node, Region],
+        layouts: Mapping[Node, TileLayout],
         tiles: Extent,
     ) -> _Made | Diagnostic:
         nodes = tuple(self.number[n] for n in piece.nodes)
@@ -379,9 +378,9 @@ class _Plan:
         if piece.product:
             contract = contract_of(piece.nodes[0])
             assert contract is not None
-            seconds = product_seconds(contract, regions[piece.nodes[0]], tiles, self.target)
+            seconds = product_seconds(contract, layouts[piece.nodes[0]].tile_map, self.target)
             return TileNest(nodes, results, None), None, seconds
-        laid = analyze_nest(self.group, piece.nodes, [e.node for e in values], regions)
+        laid = analyze_nest(self.group, piece.nodes, [e.node for e in values], layouts)
         if isinstance(laid, Diagnostic):
             return laid
         dropped = {self.graph.names[n] for n in self.dropped}
@@ -389,5 +388,5 @@ class _Plan:
         plans = part_schedules(laid, self.target, again)
         if isinstance(plans, Diagnostic):
             return plans
-        plan = self.choose(values, regions, plans)
+        plan = self.choose(values, layouts, plans)
         return TileNest(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)

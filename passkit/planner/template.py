@@ -10,7 +10,7 @@ from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.nests import NestNodes
-from passkit.analysis.regions import Region
+from passkit.analysis.tile_layout import TileLayout
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
@@ -247,28 +247,30 @@ class _TemplatePlan:
         values = partition.values
 
         def choose(
-            entries: Sequence[Entry], regions: Mapping[Node, Region], schedules: Sequence[Schedule]
+            entries: Sequence[Entry],
+            layouts: Mapping[Node, TileLayout],
+            schedules: Sequence[Schedule],
         ) -> Schedule:
-            """Return the schedule of a nest, given its results and their regions."""
-            nodes = [e.node for e in entries if e.node in regions and e.node in values]
+            """Return the schedule of a nest, given its results and their layouts."""
+            nodes = [e.node for e in entries if e.node in layouts and e.node in values]
 
             def is_described(schedule: Schedule) -> bool:
                 """Return whether the template describes the nest under a schedule."""
                 return all(
-                    multi_nest_template(n, values[n], regions[n], schedule)
+                    multi_nest_template(n, values[n], layouts[n].tile_map, schedule)
                     == normalize(self.templates[values[n].name], values[n])
                     for n in nodes
                 )
 
             return next(filter(is_described, schedules), schedules[0])
 
-        splits = {}
+        roots = {}
         for e in heaviest(group.graph, partition.derived):
             value = values[e.node]
             split = split_of(self.templates[value.name], value)
-            splits[e] = split.canonical(known_shape(e))
+            roots[e] = split.tile_map(known_shape(e))
         return multi_nest_schedule(
-            group, partition.nests, self.target, splits, choose, partition.derived
+            group, partition.nests, self.target, roots, choose, partition.derived
         )
 
 

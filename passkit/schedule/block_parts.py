@@ -12,7 +12,7 @@ from attrs import evolve, frozen
 
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
-from passkit.analysis.regions import Region
+from passkit.analysis.tilemap import TileMap
 from passkit.ast import Binary, Expr, Load, Select, SizeOf, Var
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import (
@@ -170,18 +170,19 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=parts), block=None)
     shared = plan_shared(group, plain)
     values = tuple(a.number for a in shared.arrays)
-    lengths = tuple(_row_length(dict(multi_nest.regions)[k]) for k in values)
+    layouts = dict(multi_nest.layouts)
+    lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
     arrays = shared.buffers(of_row=False, told=True)
     reader = _BlockReader(params_of(group.graph), arrays, multi_nest.tiles, values, lengths)
     return reader.nest(multi_nest_parts(group, plain, shared))
 
 
-def _row_length(region: Region) -> int:
+def _row_length(tile_map: TileMap) -> int:
     """Return the elements of a row of a tile's part of a value; 0 if it has no known row."""
-    last = len(region.shape) - 1
-    length = region.shape[last] if region.shape else 0
-    is_whole = last in region.inside and last != region.window
-    return length if is_whole and isinstance(length, int) and length > 1 else 0
+    if not tile_map.dims or tile_map.dims[-1].count != 1:
+        return 0
+    length = tile_map.shape[-1]
+    return length if isinstance(length, int) and length > 1 else 0
 
 
 def _in_registers(schedule: Schedule) -> Schedule:

@@ -12,10 +12,9 @@ from attrs import field, frozen
 from passkit.analysis.closed_nest import extract_nest
 from passkit.analysis.domain_info import DomainInfo, analyze_bounded_domain
 from passkit.analysis.group import Group
-from passkit.analysis.infer import States
+from passkit.analysis.infer import TileMaps
 from passkit.analysis.nests import NestNodes, contract_of
-from passkit.analysis.regions import Region, region_of
-from passkit.analysis.tilemap import GUESS, SplitState, guessed
+from passkit.analysis.tilemap import GUESS, TileMap, guessed, whole_map
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.graph.quotient import live_ins
@@ -28,27 +27,25 @@ from passkit.values.size import Extent, numel
 
 @frozen(eq=False)
 class _Part:
-    """A part: the seconds of its work for states, its results, and what lies together for it."""
+    """A nest: the seconds of its work, its results, and the values that it needs in scratch."""
 
-    seconds: Callable[[States, Extent], float]
+    seconds: Callable[[TileMaps], float]
     results: Sequence[Entry]
     together: Sequence[Entry]
-    known: dict[tuple[SplitState | Extent | None, ...], tuple[float, Extent]] = field(
-        init=False, factory=dict
-    )
+    costs: dict[tuple[TileMap | None, ...], tuple[float, Extent]] = field(init=False, factory=dict)
 
-    def takes(self, states: States, tiles: Extent) -> tuple[float, Extent]:
-        """The seconds, and the bytes, that states of its values cost; each found once."""
-        key = (tiles, *map(states.get, self.results), *map(states.get, self.together))
-        found = self.known.get(key)
-        if found is None:
-            room = sum((_nbytes(e, states[e]) for e in self.together if e in states), 0)
-            found = self.known[key] = self.seconds(states, tiles), room
-        return found
+    def takes(self, maps: TileMaps) -> tuple[float, Extent]:
+        """Return the seconds and the bytes that maps of its values cost; each computed once."""
+        key = (*map(maps.get, self.results), *map(maps.get, self.together))
+        costs = self.costs.get(key)
+        if costs is None:
+            nbytes = sum((_nbytes(e, maps[e]) for e in self.together if e in maps), 0)
+            costs = self.costs[key] = self.seconds(maps), nbytes
+        return costs
 
 
 class LowerBound:
-    """What states of some values cost at least; those of others are taken to cost nothing more.
+    """The least cost of a kernel with the maps of some values; other values add nothing to it.
 
     It holds for schedules in which no value is given up for want of room.
     """
@@ -68,9 +65,8 @@ class LowerBound:
             results = tuple(e.node for e in values)
             once = self._work(tuple(piece.nodes), results)
 
-            def work(states: States, tiles: Extent) -> float:
-                held = [(e, states[e]) for e in values if e in states]
-                return once * max((_repeated(e, s, tiles) for e, s in held), default=1.0)
+            def work(maps: TileMaps) -> float:
+                return once * max((_repeated(maps[e]) for e in values if e in maps), default=1.0)
 
             return _Part(work, values, ())
         (node,), contract = piece.nodes, contract_of(piece.nodes[0])
@@ -79,11 +75,9 @@ class LowerBound:
         operands = (e for e in live_ins(self.group.graph, [node]) if e in held)
         together = (*operands, *(e for e in values if e in read))
 
-        def product(states: States, tiles: Extent) -> float:
-            state = states.get(node.entries[0])
-            if state is None:
-                return product_seconds(contract, Region(shape, 0), 1, self.target)
-            return product_seconds(contract, region_of(shape, state), tiles, self.target)
+        def product(maps: TileMaps) -> float:
+            tile_map = maps.get(node.entries[0], whole_map(shape))
+            return product_seconds(contract, tile_map, self.target)
 
         return _Part(product, values, together)
 
@@ -95,12 +89,12 @@ class LowerBound:
     def _seconds(self, info: DomainInfo) -> float:
         return roofline_seconds(info, self.target, guessed(info.domain.size, USUAL))
 
-    def __call__(self, states: States, tiles: Extent) -> float | Diagnostic:
+    def __call__(self, maps: TileMaps, tiles: Extent) -> float | Diagnostic:
         """Seconds, or that scratch has no room for a product, its operands and its result."""
         seconds = 0.0
         room: Extent = 0
         for part in self.parts:
-            takes, own = part.takes(states, tiles)
+            takes, own = part.takes(maps)
             seconds += takes
             room = max(room, own, key=guessed)
         if guessed(room) > self.target.scratch:
@@ -117,13 +111,13 @@ def _too_much(need: Extent, limit: int) -> Diagnostic:
     )
 
 
-def _repeated(entry: Entry, state: SplitState, tiles: Extent) -> float:
-    """How often the elements of a value are computed, by all tiles together."""
-    shape = known_shape(entry)
-    points, size = tiles * state.elements(shape), numel(shape)
+def _repeated(tile_map: TileMap) -> float:
+    """Return how often the elements of a value are computed, by all tiles together."""
+    points, size = tile_map.tiles * tile_map.elements, numel(tile_map.shape)
     return max(1.0, guessed(points, USUAL) / max(1, guessed(size, USUAL)))
 
 
-def _nbytes(entry: Entry, state: SplitState) -> Extent:
+def _nbytes(entry: Entry, tile_map: TileMap) -> Extent:
+    """Return the bytes of a tile's part of a value."""
     assert entry.dtype is not None
-    return state.elements(known_shape(entry)) * entry.dtype.nbytes
+    return tile_map.elements * entry.dtype.nbytes

@@ -121,9 +121,9 @@ def _nest_seconds(group: Group, nest: TileNest, multi_nest: MultiNest, target: T
     assert nest.schedule is not None
     repeats = 1.0
     for k in nest.results:
-        region, size = multi_nest.region(k), numel(known_shape(group.graph.nodes[k].entries[0]))
-        if region is not None and isinstance(size, int) and size:
-            points = numel(region.length(j) for j in range(len(region.shape))) * multi_nest.tiles
+        layout, size = multi_nest.layout(k), numel(known_shape(group.graph.nodes[k].entries[0]))
+        if layout is not None and isinstance(size, int) and size:
+            points = layout.tile_map.elements * multi_nest.tiles
             repeats = max(repeats, points / size if isinstance(points, int) else 1.0)
     if _reduces(group, nest):
         seconds = nest.schedule.seconds + _row_overhead(nest.schedule, target)

@@ -13,8 +13,8 @@ from attrs import define, field, frozen
 
 from passkit.analysis.domain import ValueKind
 from passkit.analysis.group import Group
-from passkit.analysis.regions import Region, alike
 from passkit.analysis.slots import Need, TileArray, Work
+from passkit.analysis.tile_layout import TileLayout
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
@@ -27,8 +27,8 @@ from passkit.schedule.work_span import spans, work_of
 from passkit.values.size import Extent
 
 T = TypeVar("T")
-Way = Region | str
-"""How places in an array are found: by a value's region, or by the point or the row of a part."""
+Way = TileLayout | str
+"""How places in an array are found: by a value's layout, or by the point or the row of a nest."""
 POINT, ROW = "point", "row"
 TILE_ROOM, ROW_ROOM = range(2)
 """What all of a tile has, and what each of its rows has."""
@@ -43,11 +43,11 @@ class TilePart:
     own: tuple[TileBuffer, ...]
 
 
-def exchanged_values(graph: Graph, multi_nest: MultiNest) -> list[tuple[int, Region]]:
+def exchanged_values(graph: Graph, multi_nest: MultiNest) -> list[tuple[int, TileLayout]]:
     """The values that parts leave for others in scratch, and what a tile owns of each."""
     nodes = graph.nodes
     read = {e.node for p in multi_nest.nests for e in live_ins(graph, [nodes[k] for k in p.nodes])}
-    return [(k, region) for k, region in multi_nest.regions if nodes[k] in read]
+    return [(k, layout) for k, layout in multi_nest.layouts if nodes[k] in read]
 
 
 @define(eq=False)
@@ -163,10 +163,10 @@ class _Tile:
         self.named = {name: n for n, name in self.graph.names.items()}
         self.passed: dict[Node, _Life] = {}
         self.keys: dict[_Life, tuple[int | None, int]] = {}
-        for k, (number, region) in enumerate(exchanged_values(self.graph, multi_nest)):
+        for k, (number, layout) in enumerate(exchanged_values(self.graph, multi_nest)):
             node = self.nodes[number]
             itemsize = _itemsize(node)
-            life = _Life(node, region.size * itemsize, itemsize, region)
+            life = _Life(node, layout.size * itemsize, itemsize, layout)
             self.passed[node] = life
             self.keys[life] = None, k
         self.counts: list[tuple[int, bool]] = []
@@ -336,8 +336,8 @@ def _may_lie_over(v: _Life, p: _Life) -> bool:
         return False
     if p.part == k and p.written >= v.written:
         return False
-    if isinstance(v.way, Region) and isinstance(p.way, Region):
-        return v.itemsize == p.itemsize and alike(v.way, p.way)
+    if isinstance(v.way, TileLayout) and isinstance(p.way, TileLayout):
+        return v.itemsize == p.itemsize and v.way.same_places(p.way)
     return v.itemsize == p.itemsize and v.way == p.way and v.part == p.part
 
 

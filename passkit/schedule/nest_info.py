@@ -9,11 +9,16 @@ from attrs import frozen
 from passkit.analysis.closed_nest import extract_nest
 from passkit.analysis.domain import Axis, Domain, ValueKind
 from passkit.analysis.domain_info import DomainInfo, analyze_bounded_domain
+from passkit.analysis.domain_tile import (
+    DomainTile,
+    access_tile_of,
+    domain_tile_of,
+    tile_boundaries,
+)
 from passkit.analysis.group import Group
 from passkit.analysis.recompute import is_expensive
-from passkit.analysis.regions import Region
-from passkit.analysis.tilemap import Split, guessed
-from passkit.analysis.tracts import DomainTile, access_tile_of, domain_tile_of, tile_boundaries
+from passkit.analysis.tile_layout import TileLayout
+from passkit.analysis.tilemap import Split, TileMap, guessed
 from passkit.analysis.transposed_accesses import block_axis
 from passkit.ast import Var
 from passkit.diagnostics import Diagnostic
@@ -38,23 +43,23 @@ class NestInfo:
     group: Group
     feeds: tuple[Entry, ...]
     info: DomainInfo
-    region: Region
+    tile_map: TileMap
     domain_tile: DomainTile
 
 
 def analyze_nest(
-    group: Group, nodes: Sequence[Node], results: Sequence[Node], regions: Mapping[Node, Region]
+    group: Group, nodes: Sequence[Node], results: Sequence[Node], layouts: Mapping[Node, TileLayout]
 ) -> NestInfo | Diagnostic:
     """A part's space, of which a tile owns what it owns of the part's results."""
     part, feeds = extract_nest(group.graph, tuple(nodes), tuple(results))
-    passed = [regions[n] for n in (*results, *(e.node for e in feeds)) if n in regions]
+    passed = [layouts[n] for n in (*results, *(e.node for e in feeds)) if n in layouts]
     info = analyze_bounded_domain(
         part.graph, lambda domain: [x for r in passed for x in tile_boundaries(domain, r)]
     )
     if isinstance(info, Diagnostic):
         return info
-    follows = all(n not in regions for n in results)
-    owned = _followed(info, feeds, regions) if follows else _owned(info, results, regions)
+    follows = all(n not in layouts for n in results)
+    owned = _followed(info, feeds, layouts) if follows else _owned(info, results, layouts)
     if isinstance(owned, Diagnostic):
         return owned
     governs, domain_tile = owned
@@ -62,18 +67,18 @@ def analyze_nest(
         return Diagnostic("tile.reduced_chunks", {"value": governs.label}, (governs.label,))
     if info.domain.axes[-1] in domain_tile.fixed and len(info.domain.axes) > 1:
         return Diagnostic("tile.single_column", {"value": governs.label}, (governs.label,))
-    return NestInfo(part, feeds, info, regions[governs], domain_tile)
+    return NestInfo(part, feeds, info, layouts[governs].tile_map, domain_tile)
 
 
 def _owned(
-    info: DomainInfo, results: Sequence[Node], regions: Mapping[Node, Region]
+    info: DomainInfo, results: Sequence[Node], layouts: Mapping[Node, TileLayout]
 ) -> tuple[Node, DomainTile] | Diagnostic:
     """The result that governs a part's loops, and what of its space a tile owns."""
     owned = []
     for node, entry in zip(results, info.graph.outputs, strict=True):
         full = reduce_of(node) is None and ValueKind.FULL in info.roles[entry.node]
         found = domain_tile_of(
-            info.domain, regions[node], ValueKind.FULL if full else ValueKind.ROW
+            info.domain, layouts[node].tile_map, ValueKind.FULL if full else ValueKind.ROW
         )
         if found is None:
             return Diagnostic("tile.window_axis", {"value": node.label}, (node.label,))
@@ -89,30 +94,32 @@ def _owned(
 
 
 def _followed(
-    info: DomainInfo, feeds: Sequence[Entry], regions: Mapping[Node, Region]
+    info: DomainInfo, feeds: Sequence[Entry], layouts: Mapping[Node, TileLayout]
 ) -> tuple[Node, DomainTile] | Diagnostic:
     """The same where results lie as a tile's part of what is read falls: of a value moved."""
     pairs = zip(info.graph.inputs, feeds, strict=True)
-    read = [(n, e) for n, e in pairs if e.node in regions and n in info.input_accesses]
+    read = [(n, e) for n, e in pairs if e.node in layouts and n in info.input_accesses]
     if not read:  # of inputs whose shapes alone count, such as those of a bias by positions
         where = info.graph.outputs[0].node
         return Diagnostic("tile.window_elements", {"value": where.label}, (where.label,))
     node, feed = read[0]
-    reads, region = info.input_accesses[node], regions[feed.node]
-    found = [access_tile_of(info.domain, access, region) for access in reads]
+    accesses, tile_map = info.input_accesses[node], layouts[feed.node].tile_map
+    found = [access_tile_of(info.domain, access, tile_map) for access in accesses]
     domain_tile = found[0]
     if domain_tile and all(t and t.same_points(domain_tile) for t in found):
         return feed.node, domain_tile
     return Diagnostic("tile.window_reader", {"value": feed.name}, (feed.node.label,))
 
 
-def crooked(laid: NestInfo, regions: Mapping[Node, Region], results: Sequence[Node]) -> set[Node]:
+def crooked(
+    laid: NestInfo, layouts: Mapping[Node, TileLayout], results: Sequence[Node]
+) -> set[Node]:
     """Values whose pitch bends a part's way through them: they are met otherwise than row by row.
 
     A part must read them at its own points, with a row of them in its lanes.
     """
     domain, graph = laid.info.domain, laid.group.graph
-    wide = {n: r for n, r in regions.items() if r.pitch is not None}
+    wide = {n: layout for n, layout in layouts.items() if layout.pitch is not None}
     sides = [(n, e.node) for n, e in zip(results, graph.outputs, strict=True)]
     sides += [(e.node, own) for own, e in zip(graph.inputs, laid.feeds, strict=True)]
     return {
@@ -126,14 +133,15 @@ def crooked(laid: NestInfo, regions: Mapping[Node, Region], results: Sequence[No
     }
 
 
-def _is_even(domain: Domain, region: Region, node: Node) -> bool:
+def _is_even(domain: Domain, layout: TileLayout, node: Node) -> bool:
     """Whether a value's rows are the lanes', and its places sums of steps along the axes."""
-    if numel(region.shape) != domain.size or reduce_of(node) is not None:
+    shape = layout.tile_map.shape
+    if numel(shape) != domain.size or reduce_of(node) is not None:
         return False
     lane = domain.axes[-1]
-    index = domain.index(ValueKind.FULL, region.shape)
-    place = region.local(index, Var("first", dt.int64), domain.extents)
-    along = lane.extent == region.shape[-1] and place.coefficient(lane.var) == 1
+    index = domain.index(ValueKind.FULL, shape)
+    place = layout.local(index, Var("first", dt.int64), domain.extents)
+    along = lane.extent == shape[-1] and place.coefficient(lane.var) == 1
     return along and all(isinstance(atom, Var) for atom, _ in place.terms)
 
 

@@ -7,7 +7,7 @@ from enum import Enum
 from attrs import field, frozen
 
 from passkit.analysis.domain import Axis, Domain
-from passkit.analysis.regions import Region
+from passkit.analysis.tile_layout import TileLayout
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.diagnostics import Diagnostic
@@ -81,20 +81,20 @@ class MultiNest:
 
     Attributes:
         nests: the nests, in the order of execution.
-        regions: the region that a tile has of each value that other nests or the caller read, by
+        layouts: a tile's part of each value that other nests or the caller read, by
             the position of the value. Outputs that follow from a moved value have none.
         tiles: the number of tiles.
         scratch: the bytes of scratch memory of one tile.
     """
 
     nests: tuple[TileNest, ...]
-    regions: tuple[tuple[int, Region], ...]
+    layouts: tuple[tuple[int, TileLayout], ...]
     tiles: Extent
     scratch: Extent = field(default=0, eq=False)
 
-    def region(self, value: int) -> Region | None:
-        """Return the region that a tile has of ``value``; None if it follows from another value."""
-        return dict(self.regions).get(value)
+    def layout(self, value: int) -> TileLayout | None:
+        """Return a tile's part of a value; None if it follows from another value."""
+        return dict(self.layouts).get(value)
 
 
 @frozen

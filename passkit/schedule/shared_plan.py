@@ -148,7 +148,7 @@ def tile_parts(
     What a part keeps where a result of it will lie is an array like that one's own.
     """
     passed = {
-        group.graph.nodes[k]: region for k, region in exchanged_values(group.graph, multi_nest)
+        group.graph.nodes[k]: layout for k, layout in exchanged_values(group.graph, multi_nest)
     }
     found = []
     for plan, part in zip(multi_nest.nests, laid, strict=True):
@@ -158,11 +158,11 @@ def tile_parts(
             for k in plan.schedule.staged:
                 entry = part.group.graph.nodes[k.value].entries[0]
                 if k.place is Place.GLOBAL and part.group.graph.outputs[k.output] is not entry:
-                    region = passed.get(group.graph.nodes[plan.results[k.output]])
-                    if region is not None:
+                    layout = passed.get(group.graph.nodes[plan.results[k.output]])
+                    if layout is not None:
                         dtype = _dtype(entry.node)
                         own.append(
-                            TileBuffer(BufferContent.VALUE, k.value, dtype, region.size, k.output)
+                            TileBuffer(BufferContent.VALUE, k.value, dtype, layout.size, k.output)
                         )
         found.append(TilePart(plan, part, tuple(own)))
     return found
@@ -171,13 +171,13 @@ def tile_parts(
 def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
     """The values that parts leave for others, and what each part needs for itself."""
     nodes = group.graph.nodes
-    regions = {nodes[k]: r for k, r in multi_nest.regions}
+    layouts = {nodes[k]: layout for k, layout in multi_nest.layouts}
     laid: list[NestInfo | None] = []
     for plan in multi_nest.nests:
         part = None
         if plan.schedule is not None:
             results = [nodes[k] for k in plan.results]
-            found = analyze_nest(group, [nodes[k] for k in plan.nodes], results, regions)
+            found = analyze_nest(group, [nodes[k] for k in plan.nodes], results, layouts)
             assert isinstance(found, NestInfo)
             part = found
         laid.append(part)
@@ -186,8 +186,8 @@ def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
     sharing = assign_offsets(arrays, ROOM, mode)
     offsets = {keys[v]: offset for v, offset in sharing.offsets().items()}
     passed = tuple(
-        TileBuffer(BufferContent.VALUE, k, _dtype(nodes[k]), region.size)
-        for k, region in exchanged_values(group.graph, multi_nest)
+        TileBuffer(BufferContent.VALUE, k, _dtype(nodes[k]), layout.size)
+        for k, layout in exchanged_values(group.graph, multi_nest)
     )
     own = tuple(
         SharedPlan(

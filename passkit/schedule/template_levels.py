@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from passkit.analysis.regions import Region
-from passkit.analysis.tilemap import Split, SplitKind, rows_with
+from passkit.analysis.tilemap import Split, SplitKind, TileMap, rows_with
 from passkit.analysis.transposed_accesses import BLOCK
 from passkit.ast.stage import Level
 from passkit.graph.node import Node, known_shape
@@ -101,17 +100,17 @@ def single_nest_template(value: ValueLoops, schedule: Schedule) -> ValueTemplate
 
 
 def multi_nest_template(
-    node: Node, value: ValueLoops, region: Region, schedule: Schedule | None
+    node: Node, value: ValueLoops, tile_map: TileMap, schedule: Schedule | None
 ) -> ValueTemplate:
     """Return the template of a value of a multi-nest kernel.
 
     Args:
         node: the operator that computes the value.
         value: its loops.
-        region: the region of the value that a tile has.
+        tile_map: the part of the value that a tile has.
         schedule: the schedule of its nest; None for a matrix product.
     """
-    chunks = chunks_of(value, region)
+    chunks = chunks_of(value, tile_map)
     levels = _nest_levels(node, value, schedule)
     return _template(value, ((chunks.get(d, n), levels[d]) for d, n in enumerate(value.extents)))
 
@@ -157,19 +156,20 @@ def _tile_of(
             return width, Level.CTA
 
 
-def chunks_of(value: ValueLoops, region: Region) -> Mapping[int, Extent]:
+def chunks_of(value: ValueLoops, tile_map: TileMap) -> Mapping[int, Extent]:
     """Return the iterations that a tile has of each loop of which it has not all.
 
-    ``region`` is the region of the value that a tile has.
+    ``tile_map`` is the part of the value that a tile has.
     """
     if not value.result_loops:
         return {}
     loops = value.result_loops
     chunks: dict[int, Extent] = {
-        loops[k]: 1 for k in region.outside if loops[k] not in value.reduced
+        loops[k]: 1 for k in tile_map.outer if loops[k] not in value.reduced
     }
-    if region.window is not None:
-        chunks[loops[region.window]] = region.chunk
+    window = tile_map.window
+    if window is not None:
+        chunks[loops[window]] = tile_map.dims[window].chunk
     return chunks
 
 

@@ -46,10 +46,10 @@ def value_templates(
             yield from (single_nest_template(value, plan) for value in values.values())
         else:
             nodes = part.graph.nodes
-            regions = {nodes[k]: region for k, region in plan.multi_nest.regions}
+            maps = {nodes[k]: layout.tile_map for k, layout in plan.multi_nest.layouts}
             schedules = {nodes[k]: p.schedule for p in plan.multi_nest.nests for k in p.results}
             for node, value in values.items():
-                yield multi_nest_template(node, value, regions[node], schedules[node])
+                yield multi_nest_template(node, value, maps[node], schedules[node])
 
 
 def values_of(
@@ -70,7 +70,7 @@ def values_of(
         info = analyze_domain(group.graph)
         assert isinstance(info, DomainInfo)
         return single_nest_values(info, [e.node for e in group.graph.outputs], names, target)
-    tiled = {group.graph.nodes[k] for k, _ in schedule.multi_nest.regions}
+    tiled = {group.graph.nodes[k] for k, _ in schedule.multi_nest.layouts}
     values = multi_nest_values(group, names)
     return {node: value for node, value in values.items() if node in tiled}
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from passkit.analysis.domain import ValueKind
 from passkit.analysis.recompute import is_expensive
-from passkit.analysis.regions import Region
-from passkit.analysis.tilemap import guessed
+from passkit.analysis.tilemap import TileMap, guessed
 from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import reduce_of
 from passkit.schedule.nest_info import USUAL, NestInfo
@@ -18,16 +17,14 @@ from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 
-def product_seconds(contract: Contract, region: Region, tiles: Extent, target: Target) -> float:
-    """Of a product of matrices, of which each tile has a region.
+def product_seconds(contract: Contract, tile_map: TileMap, target: Target) -> float:
+    """Return the seconds of a product of matrices, of which each tile has a part.
 
     A processor takes some rows at a time, and turns a right operand anew for each tile.
     """
-    last = len(region.shape) - 1
-    rows, columns, steps = (
-        _usual(n) for n in (region.length(last - 1), region.length(last), contract.k)
-    )
-    products = _usual(tiles * numel(region.length(k) for k in range(last - 1)))
+    *batch, m, n = tile_map.part
+    rows, columns, steps = (_usual(size) for size in (m, n, contract.k))
+    products = _usual(tile_map.tiles * numel(batch))
     if target.lanes == 1:
         return products * rows * columns * steps / target.machine.kernel_steps
     lanes, machine = target.lanes, target.machine

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from passkit.analysis.domain import Axis, Domain
-from passkit.analysis.regions import TILE, Region, bounds, place_of
-from passkit.analysis.tracts import DomainTile
+from passkit.analysis.domain_tile import DomainTile
+from passkit.analysis.tile_layout import window_bounds
+from passkit.analysis.tilemap import TILE, TileMap
 from passkit.ast import Binary, Expr, Fixed, Var, dt, size_of
 from passkit.ast.index import Sum, add
 from passkit.ast.stage import Let, Level, Loop
@@ -12,7 +13,7 @@ from passkit.schedule.nest_info import has_rows, row_axes
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tile_loops import FIRST, HIGH, LAST, LOW, MIN_WIDE_LOOP, ROW, decode_index
 from passkit.schedule.tiling import Composition
-from passkit.values.size import Extent, numel
+from passkit.values.size import numel
 
 
 class NestLoops:
@@ -37,15 +38,15 @@ class NestLoops:
             self.vector_axis if self.is_column else self.row_axes[0] if self.is_short else None
         )
 
-    def decode(self, region: Region, tiles: Extent) -> list[Let]:
+    def decode(self, tile_map: TileMap) -> list[Let]:
         """The coordinates of a tile, and the ends of its window."""
-        place = TILE if self.domain_tile.by_tile else place_of(region, tiles)
+        place = TILE if self.domain_tile.by_tile else tile_map.outer_number()
         lets = decode_index(place, list(self.domain_tile.fixed))
         if self.one_lane:  # the loop over lanes has the coordinate that a tile has
             lets = [Let(FIRST, x.value) if x.var == self.vector_axis.var else x for x in lets]
             lets.append(Let(LAST, FIRST + 1))
         if self.domain_tile.window is not None:
-            lets += bounds(region, tiles, FIRST, LAST, self.domain_tile.scale)
+            lets += window_bounds(tile_map, FIRST, LAST, self.domain_tile.scale)
         if self.is_short:
             low, high = self._ends(self.row_axes[0])
             lets += [Let(LOW, low), Let(HIGH, high)]

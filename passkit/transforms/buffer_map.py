@@ -8,7 +8,7 @@ from attrs import frozen
 
 from passkit.analysis.accesses import Index
 from passkit.analysis.domain import Domain, ValueKind
-from passkit.analysis.regions import Region
+from passkit.analysis.tile_layout import TileLayout
 from passkit.ast import Expr, Var, size_of
 from passkit.ast.index import Sum, ravel
 from passkit.graph.graph import Graph
@@ -36,16 +36,16 @@ class BufferMap:
 
 @frozen
 class ScratchArray:
-    """A scratch array that holds the region of a value, whose window begins at ``first``."""
+    """A scratch array that holds a tile's part of a value, whose window begins at ``first``."""
 
     name: str
-    region: Region
+    layout: TileLayout
     first: Var | None
 
     def place(self, index: Sequence[Expr], domain: Domain) -> StoredElement:
         """The array, and where in it the element at ``index`` is."""
         first: Expr = size_of(0) if self.first is None else self.first
-        return self.name, self.region.local(index, first, domain.extents)
+        return self.name, self.layout.local(index, first, domain.extents)
 
 
 class TileBufferMap(BufferMap):

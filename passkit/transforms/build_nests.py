@@ -10,7 +10,7 @@ from passkit.analysis.accesses import Index
 from passkit.analysis.group import Group
 from passkit.analysis.nests import source_of
 from passkit.analysis.params import params_of
-from passkit.analysis.regions import bounds
+from passkit.analysis.tile_layout import window_bounds
 from passkit.ast import Expr, Var, dt, size_of
 from passkit.ast.index import Extents, ravel
 from passkit.ast.stage import Dot, KernelAST, Let, Part, Phase, Stage
@@ -58,11 +58,11 @@ class _Stitched:
         self.multi_nest, self.shared = multi_nest, shared
         self.nodes = self.graph.nodes
         self.number = {n: k for k, n in enumerate(self.nodes)}
-        self.regions = {self.nodes[k]: r for k, r in multi_nest.regions}
+        self.layouts = {self.nodes[k]: layout for k, layout in multi_nest.layouts}
         self.params = {n: f"x{k}" for k, n in enumerate(self.graph.inputs)}
         self.arrays = {
             self.nodes[a.number]: ScratchArray(
-                f"s{k}", self.regions[self.nodes[a.number]], self._first(self.nodes[a.number])
+                f"s{k}", self.layouts[self.nodes[a.number]], self._first(self.nodes[a.number])
             )
             for k, a in enumerate(shared.arrays)
         }
@@ -91,7 +91,7 @@ class _Stitched:
 
     def _first(self, node: Node) -> Var | None:
         """The local that says where a tile's window of a value begins."""
-        if self.regions[node].window is None:
+        if self.layouts[node].tile_map.window is None:
             return None
         return Var(f"first_{self.number[node]}", dt.int64)
 
@@ -101,7 +101,7 @@ class _Stitched:
             first = self._first(n) if n in self.arrays else None
             if first is not None:
                 end = Var(f"end_{self.number[n]}", dt.int64)
-                lets += bounds(self.regions[n], self.multi_nest.tiles, first, end)
+                lets += window_bounds(self.layouts[n].tile_map, first, end)
         return lets
 
     def _home(self, entry: Entry) -> str | ScratchArray:
@@ -133,7 +133,7 @@ class _Stitched:
         Raises: CodeGenError if the schedule was made for another group.
         """
         body = [self.nodes[j] for j in plan.nodes]
-        laid = analyze_nest(self.group, body, [e.node for e in results], self.regions)
+        laid = analyze_nest(self.group, body, [e.node for e in results], self.layouts)
         if isinstance(laid, Diagnostic) or laid.info.domain.axes != schedule.axes:
             raise CodeGenError(
                 f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
@@ -148,7 +148,7 @@ class _Stitched:
         stages = lowering.stages()
         rows, row_lets = loops.rows()
         windows = self._windows(e.node for e in (*laid.feeds, *results))
-        lets = [*loops.decode(laid.region, self.multi_nest.tiles), *windows]
+        lets = [*loops.decode(laid.tile_map), *windows]
         part = Part(tuple(lets), rows, tuple(row_lets), tuple(stages))
         return evolve(part, lets=_used(part))
 
@@ -166,11 +166,9 @@ class _Stitched:
             if isinstance(home, str):
                 return home, ravel(index, known_shape(entry), extents)
             first: Expr = size_of(0) if home.first is None else home.first
-            return home.name, home.region.local(index, first, extents)
+            return home.name, home.layout.local(index, first, extents)
 
-        lets, dots = product_stages(
-            node, where, len(homes), self.regions[node], self.multi_nest.tiles, name
-        )
+        lets, dots = product_stages(node, where, len(homes), self.layouts[node].tile_map, name)
         windows = self._windows([*(e.node for e in node.inputs), node])
         part = Part((*lets, *windows), None, (), tuple(dots))
         return evolve(part, lets=_used(part))

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 from passkit.analysis.accesses import Index, broadcast_index
 from passkit.analysis.domain import Axis
-from passkit.analysis.regions import Region, bounds, place_of
+from passkit.analysis.tile_layout import window_bounds
+from passkit.analysis.tilemap import TileMap
 from passkit.ast import Contract, Expr, Var, dt, size_of
 from passkit.ast.index import Extents, Sum, add, expression, normal
 from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
@@ -16,7 +17,6 @@ from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.node import Node, known_shape
 from passkit.schedule.tile_loops import FIRST, LAST, decode_index
 from passkit.transforms.buffer_map import StoredElement
-from passkit.values.size import Extent
 
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
 """The coordinates of a product, by which the strides of its operands are found."""
@@ -26,7 +26,7 @@ Where = Callable[[int, Index, Extents], StoredElement]
 
 
 def product_stages(
-    node: Node, where: Where, results: int, region: Region, tiles: Extent, name: str
+    node: Node, where: Where, results: int, tile_map: TileMap, name: str
 ) -> tuple[list[Let], list[Dot]]:
     """The stage of a product for each place of its result, and the coordinates that it needs.
 
@@ -38,13 +38,15 @@ def product_stages(
     extents = (*contract.batch, contract.m, contract.n)
     axes = [Axis(Var(name, dt.int64), n) for name, n in zip(names, extents, strict=True)]
     batch, rows, columns = axes[:-2], axes[-2], axes[-1]
-    lets = decode_index(place_of(region, tiles), [axes[k] for k in region.outside])
-    lets += bounds(region, tiles, FIRST, LAST)
+    lets = decode_index(tile_map.outer_number(), [axes[k] for k in tile_map.outer])
+    lets += window_bounds(tile_map, FIRST, LAST)
     loops = tuple(
-        Loop(axes[k].var, *_ends(region, k), Level.THREAD) for k in region.inside if k < len(batch)
+        Loop(axes[k].var, *_ends(tile_map, k), Level.THREAD)
+        for k in tile_map.inner
+        if k < len(batch)
     )
     (low_m, m), (low_n, n) = (
-        _part(region, k, a) for k, a in ((len(batch), rows), (len(batch) + 1, columns))
+        _part(tile_map, k, a) for k, a in ((len(batch), rows), (len(batch) + 1, columns))
     )
     at = tuple(a.var for a in batch)
     sides = (
@@ -82,16 +84,17 @@ def product_stages(
     return lets, found
 
 
-def _ends(region: Region, k: int) -> tuple[Expr, Expr]:
-    return (FIRST, LAST) if k == region.window else (size_of(0), size_of(region.shape[k]))
+def _ends(tile_map: TileMap, k: int) -> tuple[Expr, Expr]:
+    """Return the ends of a tile's part of a dimension."""
+    return (FIRST, LAST) if k == tile_map.window else (size_of(0), size_of(tile_map.shape[k]))
 
 
-def _part(region: Region, k: int, axis: Axis) -> tuple[Expr, Expr]:
+def _part(tile_map: TileMap, k: int, axis: Axis) -> tuple[Expr, Expr]:
     """Where a tile's rows, or columns, begin, and how many there are."""
-    if k in region.outside:
+    if k in tile_map.outer:
         return axis.var, size_of(1)
-    low, high = _ends(region, k)
-    return low, high - low if k == region.window else high
+    low, high = _ends(tile_map, k)
+    return low, high - low if k == tile_map.window else high
 
 
 def _matrix(

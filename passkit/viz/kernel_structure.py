@@ -10,7 +10,8 @@ from attrs import evolve, frozen
 from passkit.analysis.components import Component
 from passkit.analysis.extract import kind_of
 from passkit.analysis.group import Group
-from passkit.analysis.regions import Region
+from passkit.analysis.tile_layout import TileLayout
+from passkit.analysis.tilemap import TileMap
 from passkit.ast.stage import Place
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf, known_shape
@@ -271,7 +272,7 @@ class KernelStructure:
             operators=tuple(map(self.group.called, body)),
             stages=tuple(stages),
             outputs=tuple(
-                self._stitched_output(nodes[k], multi_nest.region(k)) for k in plan.results
+                self._stitched_output(nodes[k], multi_nest.layout(k)) for k in plan.results
             ),
             tiles="",
             scratch=self._bytes(self.shared.parts[number].nbytes),
@@ -283,9 +284,9 @@ class KernelStructure:
         ``plan`` is the part's, in ``stitching``, the plan of all parts of the kernel.
         """
         nodes, names = self.group.graph.nodes, self.group.graph.names
-        regions = {nodes[k]: r for k, r in multi_nest.regions}
+        layouts = {nodes[k]: layout for k, layout in multi_nest.layouts}
         body, results = ([nodes[k] for k in numbers] for numbers in (plan.nodes, plan.results))
-        laid = analyze_nest(self.group, body, results, regions)
+        laid = analyze_nest(self.group, body, results, layouts)
         assert isinstance(laid, NestInfo)
         original_names = {names[n]: self.group.called(n) for n in body}
         return laid.group.graph, lambda node: original_names[laid.group.called(node)]
@@ -296,9 +297,11 @@ class KernelStructure:
         Empty for a kernel that is not stitched.
         """
         multi_nest, nodes = self.schedule.multi_nest, self.group.graph.nodes
-        regions = () if multi_nest is None else multi_nest.regions
+        layouts = () if multi_nest is None else multi_nest.layouts
         return {
-            nodes[k]: region_text(r, self.resolve) for k, r in regions if self._is_in_scratch(k)
+            nodes[k]: region_text(layout.tile_map, self.resolve)
+            for k, layout in layouts
+            if self._is_in_scratch(k)
         }
 
     def _is_in_scratch(self, number: int) -> bool:
@@ -311,10 +314,10 @@ class KernelStructure:
         shape = tuple(map(self.resolve, known_shape(entry)))
         return PartOutput(self.group.called(node), type_text(shape, entry.dtype))
 
-    def _stitched_output(self, node: Node, region: Region | None) -> PartOutput:
+    def _stitched_output(self, node: Node, layout: TileLayout | None) -> PartOutput:
         """Describe ``node``, an output of a stitched part, by type, region, bytes and location.
 
-        Without a region, the part moves elements of another value to where they belong, and the
+        Without a layout, the part moves elements of another value to where they belong, and the
         bytes are "".
         """
         entry, locations = node.entries[0], []
@@ -324,12 +327,12 @@ class KernelStructure:
         if entry in self.group.graph.outputs:
             locations.append("memory")
         location = " and ".join(locations)
-        if region is None:
+        if layout is None:
             return evolve(self._output(node), region="the elements it moves", location=location)
         return evolve(
             self._output(node),
-            region=region_text(region, self.resolve),
-            nbytes=extent_text(self.resolve(region.size * entry.dtype.nbytes)),
+            region=region_text(layout.tile_map, self.resolve),
+            nbytes=extent_text(self.resolve(layout.size * entry.dtype.nbytes)),
             location=location,
         )
 
@@ -420,29 +423,29 @@ def stage_lines(plan: Schedule, graph: Graph, namer: NodeNamer) -> list[str]:
     return lines
 
 
-def region_text(region: Region, resolve: SizeResolver = as_is) -> str:
+def region_text(tile_map: TileMap, resolve: SizeResolver = as_is) -> str:
     """Return the region of a value that one tile computes, dimension by dimension.
 
     ``resolve`` returns a size as a number where it is known.
 
-    >>> region_text(Region((64, 94, 32), 1, 1, 40)), region_text(Region((94, 32), 0))
+    >>> from passkit.analysis.tilemap import Split, slab_map, whole_map
+    >>> region_text(Split(1, 40).tile_map((64, 94, 32))), region_text(whole_map((94, 32)))
     ('[1 of 64, 40 of 94, 32]', 'all')
-    >>> region_text(Region((64, 94), 1, per=3))
+    >>> region_text(slab_map((64, 94), 1, 192, 3))
     '[1 of 64, 94], the same for 3 tiles in a row'
     """
-    if not region.outside and region.window is None:
+    if not tile_map.split_dims:
         return "all"
 
     def dimension(dim: int) -> str:
         """Return the extent of axis ``dim``, with what a tile computes of it in front."""
-        size = size_text(resolve(region.shape[dim]))
-        part = "1" if dim in region.outside else size
-        part = size_text(resolve(region.chunk)) if dim == region.window else part
+        size = size_text(resolve(tile_map.shape[dim]))
+        part = size_text(resolve(tile_map.dims[dim].chunk))
         return size if part == size else f"{part} of {size}"
 
-    text = f"[{', '.join(map(dimension, range(len(region.shape))))}]"
-    per = resolve(region.per)
-    return text if per == 1 else f"{text}, the same for {per} tiles in a row"
+    text = f"[{', '.join(map(dimension, range(len(tile_map.shape))))}]"
+    repeats = resolve(tile_map.repeats)
+    return text if repeats == 1 else f"{text}, the same for {repeats} tiles in a row"
 
 
 def _part_numbers(parts: Sequence[int]) -> str:

@@ -107,11 +107,11 @@ def test_tiles_divide_the_shared_product(program: Program) -> None:
     group = group_of(program(499, 61))
     plan = plan_multi_nest(group, cpu())
     assert isinstance(plan, Schedule) and plan.multi_nest is not None
-    regions = {group.graph.nodes[k]: r for k, r in plan.multi_nest.regions}
-    (product,) = [n for n in regions if n.op is not None and n.op.name == "matmul"]
+    layouts = {group.graph.nodes[k]: x for k, x in plan.multi_nest.layouts}
+    (product,) = [n for n in layouts if n.op is not None and n.op.name == "matmul"]
 
     assert isinstance(plan.multi_nest.tiles, int) and plan.multi_nest.tiles >= 4
-    owned, size = regions[product].size, int(np.prod(product.entries[0].shape))
+    owned, size = layouts[product].size, int(np.prod(product.entries[0].shape))
     assert isinstance(owned, int) and size <= owned * plan.multi_nest.tiles < 1.2 * size
 
 
@@ -229,4 +229,4 @@ def test_the_schedule_names_the_split_of_the_largest_result() -> None:
     plan = plan_multi_nest(group_of([y, softmax_of(y) @ pk.var("v", (24, 3))]), cpu())
 
     assert isinstance(plan, Schedule) and isinstance(plan.split, Split)
-    assert plan.split.blocks((40, 24)) == (plan.multi_nest and plan.multi_nest.tiles)
+    assert plan.split.tile_map((40, 24)).tiles == (plan.multi_nest and plan.multi_nest.tiles)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,17 @@ import pytest
 
 import passkit as pk
 import passkit.ops as ops
-from passkit.analysis.infer import NestResults, States, infer_tile_maps
+from passkit.analysis.infer import NestResults, TileMaps, infer_tile_maps
 from passkit.analysis.nest_partitions import nest_partitions
 from passkit.analysis.nests import nest_outputs
-from passkit.analysis.tilemap import WHOLE, Split, SplitKind, Whole, candidate_tilings
+from passkit.analysis.tilemap import (
+    Split,
+    SplitKind,
+    TileMap,
+    candidate_tilings,
+    slab_map,
+    whole_map,
+)
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, is_leaf, known_shape
@@ -57,17 +64,22 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[NestResults]:
     return found
 
 
+def maps_of(splits: Mapping[Entry, Split | TileMap]) -> TileMaps:
+    """Return the tile maps of values that are split so."""
+    return {e: s.tile_map(known_shape(e)) if isinstance(s, Split) else s for e, s in splits.items()}
+
+
 def states_of(
-    graph: Graph, roots: dict[Entry, Split], held: Collection[Entry]
-) -> States | Diagnostic:
-    """What follows from splits where these values are computed once."""
-    return infer_tile_maps(graph, roots, parts_of(graph, held))
+    graph: Graph, roots: Mapping[Entry, Split | TileMap], held: Collection[Entry]
+) -> TileMaps | Diagnostic:
+    """Return what follows from splits where these values are computed once."""
+    return infer_tile_maps(graph, maps_of(roots), parts_of(graph, held))
 
 
-def blocks(states: States | Diagnostic) -> set[Any]:
-    """The numbers of blocks that states have."""
-    assert not isinstance(states, Diagnostic), str(states)
-    return {s.blocks(known_shape(e)) if isinstance(s, Split) else str(s) for e, s in states.items()}
+def tiles(maps: TileMaps | Diagnostic) -> set[Any]:
+    """Return the numbers of tiles that maps have; WHOLE for one that is no partition."""
+    assert not isinstance(maps, Diagnostic), str(maps)
+    return {m.tiles if m.is_partition else str(m) for m in maps.values()}
 
 
 def test_the_figure() -> None:
@@ -77,12 +89,12 @@ def test_the_figure() -> None:
     strict = states_of(graph, {root: Split(2, 17)}, operators(graph))
 
     assert isinstance(strict, dict)
-    assert blocks(strict) == {512} and set(strict) == set(operators(graph))
+    assert tiles(strict) == {512} and set(strict) == set(operators(graph))
     found = {str(s) for e, s in strict.items() if known_shape(e)[0] == 8704}
     assert found == {"(0, 17, Row)"}
     held = named(graph, "reduce_max", "reduce_sum", "exp", "div")
     loose = states_of(graph, {root: Split(2, 17)}, held)
-    assert blocks(loose) == {512} and set(loose) == {*held, root}
+    assert tiles(loose) == {512} and set(loose) == {*held, root}
 
 
 def test_a_product_may_cut_its_rows() -> None:
@@ -96,7 +108,7 @@ def test_a_product_may_cut_its_rows() -> None:
     found = states_of(graph, {graph.outputs[0]: Split(1, 8)}, held)
 
     assert isinstance(found, dict)
-    assert {str(s) for s in found.values()} == {"(1, 8, Row)"} and blocks(found) == {16}
+    assert {str(s) for s in found.values()} == {"(1, 8, Row)"} and tiles(found) == {16}
 
 
 BIAS = "x: f32[7, 5]; y: f32[12, 5]; s = reduce_sum(x, axis=0); return add(y, mul(s, 2.0))"
@@ -107,10 +119,12 @@ def test_a_value_that_all_blocks_need() -> None:
     graph = pk.parse(BIAS)
     (root,), held = graph.outputs, named(graph, "reduce_sum")
 
-    assert states_of(graph, {root: Split(0, 4)}, held) == {root: Split(0, 4), held[0]: WHOLE}
-    assert blocks(states_of(graph, {root: Split(0, 12)}, held)) == {1}
+    assert states_of(graph, {root: Split(0, 4)}, held) == maps_of(
+        {root: Split(0, 4), held[0]: whole_map((5,), 3)}
+    )
+    assert tiles(states_of(graph, {root: Split(0, 12)}, held)) == {1}
     by_columns = states_of(graph, {root: Split(1, 2, COLUMN)}, held)
-    assert by_columns == {root: Split(1, 2, COLUMN), held[0]: Split(0, 2, COLUMN)}
+    assert by_columns == maps_of({root: Split(1, 2, COLUMN), held[0]: Split(0, 2, COLUMN)})
     two = pk.parse(BIAS + ", s")
     root, total = two.outputs
     found = states_of(two, {root: Split(0, 4)}, [])
@@ -119,9 +133,9 @@ def test_a_value_that_all_blocks_need() -> None:
         "s is needed as WHOLE by mul in each of 3 blocks, and each element of a result is written "
         "by one"
     )
-    assert found.data == {"value": "s", "state": WHOLE, "user": "mul", "blocks": 3}
+    assert found.data == {"value": "s", "state": whole_map((5,), 3), "user": "mul", "blocks": 3}
     assert found.at == (total.node.label,)
-    assert blocks(states_of(two, {root: Split(0, 12)}, [])) == {1}
+    assert tiles(states_of(two, {root: Split(0, 12)}, [])) == {1}
 
 
 def test_two_users_that_need_different_parts() -> None:
@@ -129,8 +143,10 @@ def test_two_users_that_need_different_parts() -> None:
     graph = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e))")
     (root,), held = graph.outputs, named(graph, "exp")
 
-    assert states_of(graph, {root: Split(0, 2)}, held) == {root: Split(0, 2), held[0]: WHOLE}
-    assert states_of(graph, {root: Split(0, 2)}, []) == {root: Split(0, 2)}
+    assert states_of(graph, {root: Split(0, 2)}, held) == maps_of(
+        {root: Split(0, 2), held[0]: whole_map((8, 8), 4)}
+    )
+    assert states_of(graph, {root: Split(0, 2)}, []) == maps_of({root: Split(0, 2)})
     both = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e)), e")
     found = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
     assert isinstance(found, Diagnostic) and found.code == "tile.conflict"
@@ -143,7 +159,7 @@ def test_two_users_that_need_different_parts() -> None:
         "e is needed as (0, 2, Row) by the caller and as (1, 2, Column) by transpose"
     )
     across = dict(zip(turned.outputs, [Split(0, 2), Split(1, 2, COLUMN)], strict=True))
-    assert states_of(turned, across, []) == across
+    assert states_of(turned, across, []) == maps_of(across)
 
 
 def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
@@ -151,7 +167,7 @@ def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
     graph = pk.parse("x: f32[8, 8]; e = exp(x); t = transpose(e); return t, add(e, x)")
     turned, added = graph.outputs
     e, t, add = (n for n in graph.nodes if not is_leaf(n))
-    roots = {turned: Split(0, 2), added: Split(0, 2)}
+    roots = maps_of({turned: Split(0, 2), added: Split(0, 2)})
     apart = [
         NestResults([e], e.entries),
         NestResults([t], t.entries),
@@ -159,8 +175,11 @@ def test_what_a_part_reads_of_its_own_results_is_no_reading() -> None:
     ]
     joined = [NestResults([e, t], [e.entries[0], turned]), NestResults([add], add.entries)]
 
-    assert infer_tile_maps(graph, roots, apart) == {**roots, e.entries[0]: WHOLE}
-    assert infer_tile_maps(graph, roots, joined) == {**roots, e.entries[0]: Split(0, 2)}
+    assert infer_tile_maps(graph, roots, apart) == {
+        **roots,
+        e.entries[0]: whole_map((8, 8), 4),
+    }
+    assert infer_tile_maps(graph, roots, joined) == maps_of({**roots, e.entries[0]: Split(0, 2)})
 
 
 def test_an_output_that_others_read_follows_from_them() -> None:
@@ -168,14 +187,16 @@ def test_an_output_that_others_read_follows_from_them() -> None:
     graph = pk.parse("x: f32[12, 5]; e = exp(x); return e, reduce_sum(e, axis=1)")
     e, total = graph.outputs
 
-    assert states_of(graph, {total: Split(0, 4)}, []) == {total: Split(0, 4), e: Split(0, 4)}
+    assert states_of(graph, {total: Split(0, 4)}, []) == maps_of(
+        {total: Split(0, 4), e: Split(0, 4)}
+    )
     other = states_of(graph, {total: Split(0, 3), e: Split(1, 5)}, [])
     assert isinstance(other, Diagnostic) and other.code == "tile.count"
     assert str(other) == "reduce_sum has 4 blocks, e has 12"
     assert (other.data["blocks"], other.data["other_blocks"]) == (4, 12)
     third = states_of(graph, {total: Split(0, 3), e: Split(0, 4)}, [])
     assert isinstance(third, Diagnostic) and third.code == "tile.count"
-    assert states_of(graph, {e: Split(0, 4)}, []) == {e: Split(0, 4)}
+    assert states_of(graph, {e: Split(0, 4)}, []) == maps_of({e: Split(0, 4)})
 
 
 def test_what_cannot_be_split_is_rejected() -> None:
@@ -200,7 +221,7 @@ def test_what_cannot_be_split_is_rejected() -> None:
 def test_empty_values() -> None:
     """A result without elements has no split; an operand may have none."""
     empty = pk.parse("x: f32[0, 4]; return exp(x)")
-    found = states_of(empty, {empty.outputs[0]: Split(0, 1)}, [])
+    found = states_of(empty, {empty.outputs[0]: whole_map((0, 4))}, [])
     assert isinstance(found, Diagnostic)
     assert (found.code, str(found)) == ("tile.empty", "exp has no elements")
     inner = pk.parse("x: f32[6, 0]; y: f32[0, 5]; return matmul(exp(x), y)")
@@ -217,11 +238,11 @@ def test_unknown_extents() -> None:
     n = Size.symbol("n")
     held = named(graph, "reduce_max", "reduce_sum", "exp")
 
-    assert blocks(states_of(graph, {graph.outputs[0]: Split(0, 16)}, held)) == {(n + 15) // 16}
-    assert blocks(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held)) == {n}
-    assert WHOLE not in blocks(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held))
+    assert tiles(states_of(graph, {graph.outputs[0]: Split(0, 16)}, held)) == {(n + 15) // 16}
+    assert tiles(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held)) == {n}
+    assert "WHOLE" not in tiles(states_of(graph, {graph.outputs[0]: Split(1, 512)}, held))
     rows = states_of(graph, {graph.outputs[0]: Split(1, 4)}, held)
-    assert isinstance(rows, dict) and isinstance(rows[held[0]], Whole)
+    assert isinstance(rows, dict) and not rows[held[0]].is_partition
 
 
 def test_long_chains() -> None:
@@ -233,8 +254,9 @@ def test_long_chains() -> None:
     graph = Graph([y])
     nodes = [n for n in graph.nodes if not is_leaf(n)]
 
-    assert infer_tile_maps(graph, {y: Split(0, 3)}, [NestResults(nodes, [y])]) == {y: Split(0, 3)}
-    found = infer_tile_maps(graph, {y: Split(0, 3)}, [NestResults([n], n.entries) for n in nodes])
+    roots = maps_of({y: Split(0, 3)})
+    assert infer_tile_maps(graph, roots, [NestResults(nodes, [y])]) == roots
+    found = infer_tile_maps(graph, roots, [NestResults([n], n.entries) for n in nodes])
     assert isinstance(found, dict) and len(found) == 20_000
 
 
@@ -300,10 +322,10 @@ def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, 
     return copy(entry), sources
 
 
-def misread(graph: Graph, states: States, parts: list[NestResults]) -> list[tuple[str, str]]:
+def misread(graph: Graph, states: TileMaps, parts: list[NestResults]) -> list[tuple[str, str]]:
     """Values of other parts of which some block, to have its part of another, reads too much."""
     rng, wrong = np.random.default_rng(3), []
-    many = max([int(s.blocks(known_shape(e))) for e, s in states.items() if isinstance(s, Split)])
+    many = max(int(m.tiles) for m in states.values())  # type: ignore[arg-type]
     for part in parts:
         outside = set(states) - set(part.results)
         for entry in (e for e in part.results if e in states):
@@ -341,7 +363,7 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
             states = infer_tile_maps(one, {root: choice}, parts)
             if isinstance(states, dict):
                 agreed += 1
-                split += len(states) > 1 and choice.blocks(known_shape(root)) != 1
+                split += len(states) > 1 and choice.tiles != 1
                 assert misread(one, states, parts) == []
     assert agreed > 60 and split > 15
 
@@ -354,6 +376,9 @@ def test_the_check_of_reads_has_power() -> None:
     (root,), (e,) = graph.outputs, named(graph, "exp")
     parts = parts_of(graph, [e])
 
-    assert misread(graph, {root: Split(0, 2), e: Split(0, 2)}, parts) == [("e", "add")]
-    assert misread(graph, {root: Split(0, 2), e: WHOLE}, parts) == []
-    assert misread(graph, {root: Split(0, 2), e: Whole(1, 2)}, parts) == [("e", "add")]
+    def check(part: Split | TileMap) -> list[tuple[str, str]]:
+        return misread(graph, maps_of({root: Split(0, 2), e: part}), parts)
+
+    assert check(Split(0, 2)) == [("e", "add")]
+    assert check(whole_map((4, 6), 2)) == []
+    assert check(slab_map((4, 6), 1, 8, 2)) == [("e", "add")]

@@ -16,7 +16,16 @@ import passkit as pk
 import passkit.ops as ops
 from passkit.analysis import propagate
 from passkit.analysis.propagate import operand_tile_maps
-from passkit.analysis.tilemap import WHOLE, Reject, Split, SplitKind, Whole, single_block
+from passkit.analysis.tilemap import (
+    WHOLE,
+    Reject,
+    Split,
+    SplitKind,
+    TileDim,
+    TileMap,
+    slab_map,
+    whole_map,
+)
 from passkit.diagnostics import Diagnostic
 from passkit.graph.describe import example
 from passkit.graph.node import known_shape
@@ -24,7 +33,7 @@ from passkit.graph.op import FElement, FReduce, FScan
 from passkit.values.dtype import dtype_of
 from passkit.values.size import Size, substitute
 from tests import paper_rules
-from tests.probing import all_splits, allowed, blocks_of, dependence, violations
+from tests.probing import all_splits, allowed, blocks_of, dependence, slabs, violations
 from tests.split_cases import CASES, Case, accepted, case
 
 ROW, COLUMN = SplitKind
@@ -46,7 +55,11 @@ def by_literal_rule(node: Any, split: Split, shapes: Any) -> list[Any]:
     found = paper_rules.literal_reduce((1,))((split.split_dim, pieces, split.kind))
     if not isinstance(found, tuple):
         return [Reject("the table says no")]
-    return [Split(found[0], -(-shapes[0][found[0]] // found[1]), found[2])]
+    k, count, kind = found
+    operand = Split(k, -(-shapes[0][k] // count), kind)
+    if operand.tile_map(shapes[0]).tiles != split.tile_map(out).tiles:
+        return [Reject("no such pieces")]
+    return [operand]
 
 
 def test_the_paper_s_literal_rule_is_found_wrong() -> None:
@@ -59,7 +72,7 @@ def test_the_paper_s_literal_rule_is_found_wrong() -> None:
     found = list(accepted(case(literal, (4, 6, 8))))
     wrong = {str(s) for s, *_, n in found if n}
 
-    assert {"(1, 4, Row)", "(1, 2, Row)", "(1, 1, Row)"} <= wrong
+    assert {"(1, 4, Row)", "(1, 3, Row)"} <= wrong
     rows = [n for s, *_, n in found if s.kind is ROW and s.split_dim == 0 and 4 % s.chunk == 0]
     assert rows == [0, 0, 0]
 
@@ -67,8 +80,8 @@ def test_the_paper_s_literal_rule_is_found_wrong() -> None:
 @pytest.mark.parametrize(
     "part, lie, caught",
     [
-        ("owns", lambda self, split, shape, index: True, "transpose last"),
-        ("owns", lambda self, split, shape, index: True, "reverse"),
+        ("owns", lambda self, tile_map, index: True, "transpose last"),
+        ("owns", lambda self, tile_map, index: True, "reverse"),
         ("_shared", lambda self, linear, count: 1, "broadcast_to"),
         ("_shared", lambda self, linear, count: 1, "gather"),
     ],
@@ -78,8 +91,8 @@ def test_a_derivation_that_proves_nothing_is_found(
 ) -> None:
     """Without the proof of a split, or of a slab, blocks are seen to read what others have."""
     monkeypatch.setattr(propagate.Block, part, lie)
-    monkeypatch.setattr(propagate, "_alike", {})
-    monkeypatch.setattr(propagate, "_aligned_state", propagate._aligned_state.__wrapped__)
+    monkeypatch.setattr(propagate, "_equivalent", {})
+    monkeypatch.setattr(propagate, "_broadcast_map", propagate._broadcast_map.__wrapped__)
 
     assert any(n for *_, n in accepted(CASES[caught]))
 
@@ -118,18 +131,20 @@ def test_what_the_table_accepts_is_accepted(name: str) -> None:
     for split in all_splits(shape):
         if shape[split.split_dim] % split.chunk:
             continue
-        d, chunk, kind = astuple(split.canonical(shape))
+        tile_map = split.tile_map(shape)
+        triple = Split(0, shape[0]) if tile_map.tiles == 1 else canonical(split, shape)
+        d, chunk, kind = astuple(triple)
         wanted = TABLE[name]((d, shape[d] // chunk, kind))
         if wanted is None:
             continue
         accepts += 1
-        for x, state in zip(output.node.inputs, operand_tile_maps(output, split), strict=True):
+        for x, state in zip(output.node.inputs, operand_tile_maps(output, tile_map), strict=True):
             source = known_shape(x)
             if wanted == paper_rules.FULL:
-                assert state == (WHOLE if split.blocks(shape) != 1 else single_block(source))
+                assert state == whole_map(source, tile_map.tiles)
             else:
                 k, pieces, kind = wanted
-                assert Split(k, source[k] // pieces, kind).same(state, source), (split, state)
+                assert Split(k, source[k] // pieces, kind).tile_map(source) == state, (split, state)
     assert accepts > 1
 
 
@@ -147,7 +162,7 @@ def test_a_movement_of_one_s_own_needs_no_rule() -> None:
     assert [n for *_, n in found if n] == []
     by_pairs = {str(s): state for s, _, state, _ in found}
     assert str(by_pairs["(1, 2, Column)"]) == "(1, 2, Column)"
-    assert by_pairs["(0, 3, Row)"] == WHOLE
+    assert by_pairs["(0, 3, Row)"] == whole_map((6, 5), 2)
 
 
 def test_a_rule_wins_and_must_fit() -> None:
@@ -155,7 +170,12 @@ def test_a_rule_wins_and_must_fit() -> None:
     ruled = pk.register_op("ruled_by_hand", num_inputs=2)
     ruled.set_attr("FInferShape", lambda node, a, b: a)
     ruled.set_attr("FInferType", lambda node, a, b: a)
-    answers = [[Split(0, 2)], [Split(1, 5), Whole(1, 7)], [Reject("no"), Split(0, 1)]]
+    answers = [
+        [Split(0, 2)],
+        [Split(0, 2), WHOLE],
+        [Reject("no"), Split(0, 3)],
+        [Split(0, 1), WHOLE],
+    ]
     ruled.set_attr("FSchedule", lambda node, split, shapes: answers[split.chunk - 1])
     y = ruled(pk.var("x", (4, 5)), pk.var("y", (4, 5)))
 
@@ -164,14 +184,20 @@ def test_a_rule_wins_and_must_fit() -> None:
         match=r"FSchedule of ruled_by_hand must give a sequence of 2, "
         r"a Split, WHOLE or a Reject for each operand, got \[Split",
     ):
-        operand_tile_maps(y, Split(0, 1))
-    assert operand_tile_maps(y, Split(0, 2)) == (Split(0, 1), Whole(1, 7))
-    assert operand_tile_maps(y, Split(0, 3)) == (
+        needs(y, Split(0, 1))
+    assert needs(y, Split(0, 2)) == (Split(0, 2).tile_map((4, 5)), whole_map((4, 5), 2))
+    assert needs(y, Split(0, 3)) == (
         Diagnostic("tile.refused", {"op": "ruled_by_hand", "reason": "no"}),
-        Split(0, 1),
+        Split(0, 3).tile_map((4, 5)),
     )
-    assert operand_tile_maps(y, Whole(1, 4)) == (WHOLE, WHOLE)
-    assert operand_tile_maps(y, Split(0, 4)) == (Split(0, 4), Split(0, 4))
+    assert operand_tile_maps(y, slab_map((4, 5), 1, 8, 2)) == (whole_map((4, 5), 8),) * 2
+    assert needs(y, Split(0, 8)) == (whole_map((4, 5)),) * 2
+    with pytest.raises(
+        pk.RuleError,
+        match=r"FSchedule of ruled_by_hand must give a Split into 2 tiles, as the result's, for "
+        r"operand 0, got '\(0, 1, Row\): 4'",
+    ):
+        needs(y, Split(1, 4, COLUMN))
 
 
 def test_what_is_not_read_needs_nothing() -> None:
@@ -179,23 +205,36 @@ def test_what_is_not_read_needs_nothing() -> None:
     x, like, empty = pk.var("x", (4, 5)), pk.var("y", (7,)), pk.var("z", (4, 0))
 
     for split in (Split(0, 2), Split(1, 2, COLUMN)):
-        assert operand_tile_maps(ops.sized_by(x, like), split) == (split, None)
-    assert operand_tile_maps(ops.concat(x, empty, axis=1), Split(0, 2)) == (Split(0, 2), None)
-    assert operand_tile_maps(ops.concat(x, empty, axis=1), Split(0, 4)) == (Split(0, 4), None)
+        assert needs(ops.sized_by(x, like), split) == (split.tile_map((4, 5)), None)
+    for split in (Split(0, 2), Split(0, 4)):
+        assert needs(ops.concat(x, empty, axis=1), split) == (split.tile_map((4, 5)), None)
 
 
 def test_needs_of_a_slab() -> None:
     """A result of which a block needs a slab needs slabs of its operands, or all of them."""
     x, y = pk.var("x", (3, 4, 5)), pk.var("y", (3, 5, 2))
-    slab = Whole(1, 6)
+    slab = slab_map((3, 4, 5), 1, 18, 6)
+    tiles = slab.tiles
 
     assert operand_tile_maps(ops.exp(x), slab) == (slab,)
-    assert operand_tile_maps(x @ y, slab) == (slab, slab)
-    assert operand_tile_maps(ops.reduce_sum(x, axis=2), Whole(2, 2)) == (Whole(2, 2),)
-    assert operand_tile_maps(ops.reduce_sum(x, axis=1), Whole(2, 2)) == (Whole(1, 10),)
-    assert operand_tile_maps(ops.transpose(x), slab) == (WHOLE,)
-    assert operand_tile_maps(ops.reshape(x, shape=(12, 5)), Whole(1, 2)) == (Whole(2, 2),)
-    assert operand_tile_maps(ops.reshape(x, shape=(12, 5)), WHOLE) == (WHOLE,)
+    assert operand_tile_maps(x @ y, slab_map((3, 4, 2), 1, tiles, 6)) == (
+        slab,
+        slab_map((3, 5, 2), 1, tiles, 6),
+    )
+    rows = slab_map((3, 4), 2, 24, 2)
+    assert operand_tile_maps(ops.reduce_sum(x, axis=2), rows) == (slab_map((3, 4, 5), 2, 24, 2),)
+    rows = slab_map((3, 5), 2, 30, 2)
+    assert operand_tile_maps(ops.reduce_sum(x, axis=1), rows) == (slab_map((3, 4, 5), 1, 30, 10),)
+    turned = slab_map((5, 4, 3), 1, tiles, 6)
+    assert operand_tile_maps(ops.transpose(x), turned) == (whole_map((3, 4, 5), tiles),)
+    flat = ops.reshape(x, shape=(12, 5))
+    assert operand_tile_maps(flat, slab_map((12, 5), 1, 24, 2)) == (slab_map((3, 4, 5), 2, 24, 2),)
+    assert operand_tile_maps(flat, whole_map((12, 5), 7)) == (whole_map((3, 4, 5), 7),)
+
+
+def needs(result: pk.Entry, split: Split) -> tuple[Any, ...]:
+    """Return what tiles of a result need of its operands."""
+    return operand_tile_maps(result, split.tile_map(known_shape(result)))
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
@@ -205,20 +244,21 @@ def test_slabs_are_enough(name: str) -> None:
     needs = dependence(outputs, CASES[name].feeds(2))
     for o, output in enumerate(outputs):
         shape = tuple(map(int, known_shape(output)))
-        for slab in (Whole(p, per) for p in range(len(shape) + 1) for per in (1, 3)):
+        tiles = 12 * int(np.prod(shape))
+        for slab in slabs(shape, tiles):
             states = dict(zip(output.node.inputs, operand_tile_maps(output, slab), strict=True))
             for x in inputs:
                 if x in states and not isinstance(states[x], Diagnostic):
-                    own = allowed(slab, shape, 30)
+                    own = allowed(slab, shape, tiles)
                     read = own @ needs[x.node.name][o].T
-                    assert not (read & ~allowed(states[x], known_shape(x), 30)).any(), (slab, x)
+                    assert not (read & ~allowed(states[x], known_shape(x), tiles)).any(), (slab, x)
 
 
 def test_state_is_never_split() -> None:
     """What reads or writes it has an order."""
     y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
 
-    assert operand_tile_maps(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
+    assert needs(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -315,23 +355,25 @@ def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
     build, shapes = SYMBOLIC[name]
     sources = [pk.var(f"x{k}", s) for k, s in enumerate(shapes)]
     output = build(*sources)
-    splits = [s for s in every_split(known_shape(output)) if s.blocks(known_shape(output)) != 1]
-    states = [
-        dict(zip(output.node.inputs, operand_tile_maps(output, s), strict=True)) for s in splits
-    ]
+    shape = known_shape(output)
+    splits = [s for s in every_split(shape) if s.tile_map(shape).tiles != 1]
+    states = [dict(zip(output.node.inputs, needs(output, s), strict=True)) for s in splits]
     for n in (1, 2, 5, 8):
         given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
         inputs, (known,) = given.built()
-        needs = dependence([known], given.feeds(n))
+        read = dependence([known], given.feeds(n))
         shape = known_shape(known)
         for split, found in zip(splits, states, strict=True):
-            owner = blocks_of(numbers_in(split, n), shape)
+            own = Split(split.split_dim, substitute(split.chunk, {"n": n}), split.kind)
+            owner = blocks_of(own, shape)
             for x, y in zip(sources, inputs, strict=True):
                 if not isinstance(found[x], Diagnostic):
                     state = numbers_in(found[x], n)
-                    wrong = violations(state, known_shape(y), owner, needs[y.node.name][0])
+                    wrong = violations(state, known_shape(y), owner, read[y.node.name][0])
                     assert wrong == 0, (n, str(split), str(found[x]))
-    assert any(isinstance(x, Split) for found in states for x in found.values())
+    assert any(
+        isinstance(x, TileMap) and x.is_partition for found in states for x in found.values()
+    )
 
 
 def every_split(shape: Any) -> list[Split]:
@@ -340,8 +382,20 @@ def every_split(shape: Any) -> list[Split]:
     return [Split(d, c, k) for d in range(len(shape)) for c in chunks for k in SplitKind]
 
 
-def numbers_in(state: Any, n: int) -> Any:
-    """A state with a number for n."""
-    if isinstance(state, Split):
-        return Split(state.split_dim, substitute(state.chunk, {"n": n}), state.kind)
-    return state and Whole(state.prefix, substitute(state.per, {"n": n}))
+def numbers_in(tile_map: TileMap | None, n: int) -> TileMap | None:
+    """Return a map with a number for n."""
+    if tile_map is None:
+        return None
+
+    def number(size: Any) -> Any:
+        return substitute(size, {"n": n})
+
+    dims = (TileDim(number(d.chunk), number(d.count), number(d.stride)) for d in tile_map.dims)
+    return TileMap(tuple(map(number, tile_map.shape)), tuple(dims), number(tile_map.tiles))
+
+
+def canonical(split: Split, shape: tuple[int, ...]) -> Split:
+    """Return the triple of the same kind for a partition that may have both."""
+    split_dims = split.tile_map(shape).split_dims
+    dim = split_dims[-1 if split.kind is ROW else 0]
+    return Split(dim, split.tile_map(shape).dims[dim].chunk, split.kind)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.analysis import tiling_search as split_search
-from passkit.analysis.infer import NestResults, States, infer_tile_maps
-from passkit.analysis.tilemap import Split, SplitKind
+from passkit.analysis import tiling_search
+from passkit.analysis.infer import NestResults, TileMaps, infer_tile_maps
+from passkit.analysis.tilemap import Split, TileMap
 from passkit.analysis.tiling_search import (
     COMBINATIONS,
     TilingSearch,
-    by_blocks,
+    by_tiles,
     completed,
     roots_of,
 )
@@ -22,9 +22,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, known_shape
 from passkit.values.size import Extent
-from tests.analysis.test_infer import parts_of
-
-ROW, COLUMN = SplitKind
+from tests.analysis.test_infer import maps_of, parts_of
 
 TWO = "x: f32[16]; y: f32[12]; return exp(x), tanh(y)"
 ROWS = """
@@ -34,7 +32,7 @@ return div(e, expand_dims(s, axis=1)), log(s), tanh(reshape(e, shape=(12, 40)))
 ACROSS = "x: f32[24, 24]; e = exp(x); return tanh(e), sigmoid(transpose(e))"
 
 
-def uneven(states: States, blocks: Extent) -> float:
+def uneven(states: TileMaps, blocks: Extent) -> float:
     """Seconds that are different for all operators and splits, and grow with the states."""
     return sum(1.0 + sum(map(ord, f"{e.node.op} {s}")) % 37 / 37 for e, s in states.items())
 
@@ -51,10 +49,10 @@ def search(text: str, least: Any = uneven) -> TilingSearch:
     return TilingSearch(graph, roots_of(graph, parts), parts, least)
 
 
-def exhaustive(graph: Graph, parts: list[NestResults]) -> list[tuple[float, dict[Entry, Split]]]:
+def exhaustive(graph: Graph, parts: list[NestResults]) -> list[tuple[float, dict[Entry, TileMap]]]:
     """All splits of the roots that are consistent, of whatever numbers of blocks."""
     roots, found = roots_of(graph, parts), []
-    choices = [[s for n in by_blocks(known_shape(e)).values() for s in n] for e in roots]
+    choices = [[s for n in by_tiles(known_shape(e)).values() for s in n] for e in roots]
     for splits in product(*choices):
         given = dict(zip(roots, splits, strict=True))
         states = infer_tile_maps(graph, given, parts)
@@ -67,12 +65,12 @@ def test_only_common_numbers_of_blocks_are_asked_for() -> None:
     """{1, 2, 4, 8, 16} and {1, 2, 3, 4, 6, 12} blocks: 4, 2 and 1."""
     asked = []
 
-    def least(states: States, blocks: Extent) -> float:
+    def least(states: TileMaps, blocks: Extent) -> float:
         asked.append((len(states), blocks))
         return uneven(states, blocks)
 
     found = search(TWO, least)
-    splits = [[s.chunk for s in way.splits.values()] for way in found]
+    splits = [[m.part[0] for m in way.roots.values()] for way in found]
 
     assert [blocks for known, blocks in asked if known == 0] == [4, 2, 1]
     assert {blocks for _, blocks in asked} == {4, 2, 1}
@@ -84,15 +82,15 @@ def test_the_search_finds_what_trying_everything_finds(text: str) -> None:
     """All of it, the cheapest first; of what is dearer it need not ask, if that is enough."""
     found = search(text)
     ways = list(found)
-    every = exhaustive(found.graph, list(found.parts))
+    every = exhaustive(found.graph, list(found.nests))
 
-    assert [w.least for w in ways] == sorted(w.least for w in ways)
-    assert ways[0].least == min(cost for cost, _ in every)
-    keys = [str(sorted(map(str, w.splits.values()))) + str(w.blocks) for w in ways]
-    assert len(keys) == len(every) and found.asked <= COMBINATIONS
+    assert [w.bound for w in ways] == sorted(w.bound for w in ways)
+    assert ways[0].bound == min(cost for cost, _ in every)
+    keys = [str(sorted(map(str, w.roots.values()))) + str(w.tiles) for w in ways]
+    assert len(keys) == len(every) and found.tried <= COMBINATIONS
     first = search(text)
-    assert next(iter(first)).least == ways[0].least
-    assert first.asked <= found.asked
+    assert next(iter(first)).bound == ways[0].bound
+    assert first.tried <= found.tried
 
 
 def test_what_is_dear_is_not_asked_about() -> None:
@@ -100,29 +98,29 @@ def test_what_is_dear_is_not_asked_about() -> None:
     found = search(ROWS, lambda states, blocks: abs(blocks - 12))
     best = next(iter(found))
 
-    assert best.blocks == 12 and best.least == 0
-    assert found.asked == sum(len(by_blocks(known_shape(e))[12]) for e in found.roots)
+    assert best.tiles == 12 and best.bound == 0
+    assert found.tried == sum(len(by_tiles(known_shape(e))[12]) for e in found.roots)
 
 
 def test_rows_agree_with_columns_of_a_transpose() -> None:
     """One root by rows, the other by columns: the value between them is cut once."""
 
-    def shared(states: States, blocks: Extent) -> float:
-        return sum(not isinstance(s, Split) for s in states.values()) - (blocks == 3) / 2
+    def shared(states: TileMaps, blocks: Extent) -> float:
+        return sum(not m.is_partition for m in states.values()) - (blocks == 3) / 2
 
     found = next(iter(search(ACROSS, shared)))
-    (first, second) = found.splits.values()
+    first, second = found.roots.values()
 
-    assert found.blocks == 3 and {first.kind, second.kind} == {ROW, COLUMN}
-    assert all(isinstance(s, Split) for s in found.states.values()) and len(found.states) == 3
+    assert found.tiles == 3 and first.is_column != second.is_column
+    assert all(m.is_partition for m in found.maps.values()) and len(found.maps) == 3
 
 
 def test_equal_ones_come_in_a_fixed_order() -> None:
     """The most blocks first, Row before Column."""
     ways = list(search("x: f32[4, 6]; return exp(x)", lambda states, blocks: 0.0))
-    found = [str(s) for w in ways for s in w.splits.values()]
+    found = [str(s) for w in ways for s in w.roots.values()]
 
-    assert [w.blocks for w in ways] == sorted((w.blocks for w in ways), reverse=True)
+    assert [w.tiles for w in ways] == sorted((w.tiles for w in ways), reverse=True)
     assert found[:3] == ["(1, 1, Row)", "(1, 2, Row)", "(0, 2, Column)"]
     assert found[-1] == "(0, 4, Row)"
 
@@ -133,14 +131,14 @@ def test_outputs_that_other_parts_read_are_no_roots() -> None:
     ways = list(found)
 
     assert found.roots == (found.graph.outputs[1],)
-    assert all(set(w.states) == set(found.graph.outputs) for w in ways) and ways
+    assert all(set(w.maps) == set(found.graph.outputs) for w in ways) and ways
 
 
 def test_what_is_in_the_way_is_told() -> None:
     """What rejects a split, what has none in common with others, and what costs too much."""
     opaque = search("x: f32[6, 4]; return exp(sort(x))")
     (one,) = opaque
-    assert one.blocks == 1
+    assert one.tiles == 1
     assert {r.code for r in opaque.refused} == {"tile.operator"}
     assert "sort rejects (0, 2, Row)" in " ".join(str(r) for r in opaque.refused)
     empty = search("x: f32[0, 3]; y: f32[3]; return exp(y), tanh(x)")
@@ -159,9 +157,9 @@ def test_few_combinations_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     found = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
     first = next(iter(found))
 
-    assert len(first.splits) == 12 and found.asked < 12 * 12 * 4
-    assert list(found) and found.asked <= 2 * COMBINATIONS
-    monkeypatch.setattr(split_search, "COMBINATIONS", 0)
+    assert len(first.roots) == 12 and found.tried < 12 * 12 * 4
+    assert list(found) and found.tried <= 2 * COMBINATIONS
+    monkeypatch.setattr(tiling_search, "COMBINATIONS", 0)
     least = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
     assert len(list(least)) == 1
 
@@ -173,10 +171,11 @@ def test_what_nobody_reads_an_element_of_is_split_all_the_same() -> None:
     sized, e = graph.outputs
 
     assert roots_of(graph, parts) == (sized,)
-    assert infer_tile_maps(graph, {sized: Split(0, 4)}, parts) == {sized: Split(0, 4)}
-    one = completed(graph, {sized: Split(0, 12)}, 1, parts)
-    assert one == {sized: Split(0, 12), e: Split(0, 7)}
-    four = completed(graph, {sized: Split(0, 3)}, 4, parts)
-    assert isinstance(four, dict) and four[e] == Split(0, 2)
-    many = completed(graph, {sized: Split(1, 1)}, 60, parts)
+    roots = maps_of({sized: Split(0, 4)})
+    assert infer_tile_maps(graph, roots, parts) == roots
+    one = completed(graph, maps_of({sized: Split(0, 12)}), 1, parts)
+    assert one == maps_of({sized: Split(0, 12), e: Split(0, 7)})
+    four = completed(graph, maps_of({sized: Split(0, 3)}), 4, parts)
+    assert isinstance(four, dict) and four[e] == Split(0, 2).tile_map((7,))
+    many = completed(graph, maps_of({sized: Split(1, 1)}), 60, parts)
     assert isinstance(many, Diagnostic) and str(many) == "e has no split into 60 blocks"

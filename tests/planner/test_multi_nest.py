@@ -11,7 +11,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group, Kind
-from passkit.analysis.regions import Region
+from passkit.analysis.tile_layout import TileLayout
+from passkit.analysis.tilemap import Split, SplitKind, whole_map
 from passkit.ast import Var
 from passkit.ast.index import Sum
 from passkit.ast.stage import Dot
@@ -190,9 +191,10 @@ def test_windows_that_do_not_divide_the_rows_are_right(rng: np.random.Generator)
     graph, names = together(attention(211))
     exe = pk.compile(graph, keep_together=names, target=evolve(cpu(), scratch=32768))
     (plan,) = exe.graph.attrs["schedule"].values()
-    windows = [r for _, r in plan.multi_nest.regions if r.window is not None]
+    maps = [layout.tile_map for _, layout in plan.multi_nest.layouts]
+    windows = [m.part[m.window] for m in maps if m.window is not None]
 
-    assert exe.kernels[0].grid > 3 and any(211 % r.chunk for r in windows)
+    assert exe.kernels[0].grid > 3 and any(211 % chunk for chunk in windows)
     agree(graph, exe, feeds_of(graph, rng))
 
 
@@ -221,10 +223,10 @@ def test_parts_pass_values_through_scratch() -> None:
     assert plan.composition is Composition.MULTI_NEST
     assert [isinstance(p.stages[0], Dot) for p in phase.parts] == [True, False, True]
     assert [b.name for b in kernel.ast.params] == ["x0", "x1", "x2", "x3", "y0"]
-    scores = plan.multi_nest.regions[0][1]
+    scores = plan.multi_nest.layouts[0][1]
     assert kernel.shared_nbytes == scores.size * 4 + 128
     places = {(b.extent, b.offset) for b in kernel.ast.scratch}
-    assert sorted(extent for extent, _ in places) == [scores.chunk, scores.size]
+    assert sorted(extent for extent, _ in places) == [scores.extents[0], scores.size]
 
 
 def test_transposed_operands_are_no_parts() -> None:
@@ -341,14 +343,15 @@ def test_a_schedule_of_another_group_is_refused() -> None:
         lower(plans[0][0], plans[1][1], plans[1][2])
 
 
-def test_regions_divide_axes_of_a_tile() -> None:
-    """A region has outer coordinates of the tile, a window, and entire inner axes."""
-    rows = Region((4, 94, 32), 1, 1, 40)
-    columns = Region((94, 8, 32), 1, 1, 4, backwards=True)
+def test_tile_maps_divide_dimensions() -> None:
+    """A tile has one coordinate of outer dimensions, a window of one, and all of inner ones."""
+    rows = Split(1, 40).tile_map((4, 94, 32))
+    columns = Split(1, 4, SplitKind.COLUMN).tile_map((94, 8, 32))
 
-    assert (rows.outside, rows.inside, rows.swords, rows.size) == ((0,), (1, 2), 3, 40 * 32)
-    assert (columns.outside, columns.inside, columns.swords) == ((2,), (0, 1), 2)
-    assert columns.extents == (94, 4) and Region((4, 5), 1).size == 5
+    assert (rows.outer, rows.inner, rows.window, rows.dims[1].count) == ((0,), (1, 2), 1, 3)
+    assert (columns.outer, columns.inner, columns.dims[1].count) == ((2,), (0, 1), 2)
+    assert (rows.elements, TileLayout(columns).extents) == (40 * 32, (94, 4))
+    assert TileLayout(Split(0, 1).tile_map((4, 5))).size == 5
 
 
 def test_product_operands_must_have_regular_strides() -> None:
@@ -358,5 +361,5 @@ def test_product_operands_must_have_regular_strides() -> None:
     uneven = Sum(((Var("m", dt.int64) % 3, 2),))
     with pytest.raises(CodeGenError, match="matmul 'mm' reads an operand whose elements do not"):
         product_stages(
-            node, lambda which, index, extents: ("x0", uneven), 1, Region((4, 2), 0), 1, "dot"
+            node, lambda which, index, extents: ("x0", uneven), 1, whole_map((4, 2)), "dot"
         )

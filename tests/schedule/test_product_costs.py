@@ -6,7 +6,7 @@ import pytest
 
 import passkit as pk
 from passkit.analysis.nests import contract_of
-from passkit.analysis.regions import Region
+from passkit.analysis.tilemap import Split
 from passkit.ast.folds import Contract
 from passkit.planner.multi_nest import plan_multi_nest
 from passkit.schedule.tile_costs import product_seconds
@@ -29,7 +29,8 @@ def product(turned: bool = False) -> tuple[Contract, tuple[int, int]]:
 def seconds(rows: int, turned: bool = False, target: str = "cpu") -> float:
     """Return the modelled seconds of the entire product in tiles of ``rows`` rows."""
     contract, shape = product(turned)
-    return product_seconds(contract, Region(shape, 0, 0, rows), 512 // rows, target_of(target))
+    tile_map = Split(len(shape) - 2, rows).tile_map(shape)
+    return product_seconds(contract, tile_map, target_of(target))
 
 
 def test_products_of_few_rows_take_longer_for_each() -> None:

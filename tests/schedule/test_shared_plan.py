@@ -12,7 +12,8 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group
-from passkit.analysis.regions import Region, alike, pitched
+from passkit.analysis.tile_layout import TileLayout, padded_to_vectors
+from passkit.analysis.tilemap import Split, SplitKind, slab_map, whole_map
 from passkit.analysis.size_arguments import pool_sizes
 from passkit.analysis.slots import Mode
 from passkit.ast.stage import KernelAST
@@ -329,19 +330,26 @@ def test_long_rows_begin_at_whole_vectors() -> None:
 
     assert (padded.pitch, padded.size) == (96, padded.chunk * 96)
     assert (dense.pitch, dense.size) == (None, dense.chunk * 94)
-    assert pitched(Region((4, 96), 0), 16).pitch is None
-    assert pitched(Region((94,), 0, 0, 16), 16).pitch is None
-    assert pitched(Region((4, 94), 0, 1, 16, backwards=True), 16).pitch is None
+    columns = Split(1, 16, SplitKind.COLUMN).tile_map((4, 94))
+    for tile_map in (whole_map((4, 96)), Split(0, 16).tile_map((94,)), columns):
+        assert padded_to_vectors(TileLayout(tile_map), 16).pitch is None
 
 
-def test_regions_of_equal_layout() -> None:
-    """Regions are alike if elements of equal linear indices have equal offsets."""
-    flat, matrix = Region((8704, 17), 0, 0, 17), Region((512, 17, 17), 1)
+def test_layouts_with_the_same_places() -> None:
+    """Elements of one linear index lie at one place, whatever the shapes."""
+    flat = TileLayout(Split(0, 17).tile_map((8704, 17)))
+    matrix = TileLayout(Split(0, 1).tile_map((512, 17, 17)))
+    rows = TileLayout(Split(0, 1).tile_map((4, 6)))
+    longer = TileLayout(Split(0, 34).tile_map((8704, 17)))
 
-    assert alike(flat, flat) and alike(Region((4, 6), 1), Region((4, 2, 3), 1))
-    assert not alike(flat, Region((8704, 17), 0, 0, 34)) and not alike(flat, matrix)
-    assert not alike(Region((4, 94), 0, pitch=96), Region((8, 47), 0, pitch=48))
-    assert not alike(Region((6, 4), 1, backwards=True), Region((6, 4), 1))
+    assert flat.same_places(flat)
+    assert rows.same_places(TileLayout(Split(0, 1).tile_map((4, 2, 3))))
+    assert not flat.same_places(longer) and not flat.same_places(matrix)
+    wide, narrow = TileLayout(whole_map((4, 94)), 96), TileLayout(whole_map((8, 47)), 48)
+    assert not wide.same_places(narrow)
+    columns = TileLayout(Split(1, 1, SplitKind.COLUMN).tile_map((6, 4)))
+    assert not columns.same_places(TileLayout(Split(0, 1).tile_map((6, 4))))
+    assert not rows.same_places(TileLayout(slab_map((4, 6), 1, 8, 2)))
 
 
 def test_statistics_have_requested_and_allocated_bytes(rng: np.random.Generator) -> None:

@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 
-from passkit.analysis.regions import Region, region_of
-from passkit.analysis.tilemap import Split, SplitKind
+from passkit.analysis.tilemap import Split, SplitKind, TileMap
 from passkit.ast.stage import Level
 from passkit.schedule.template import Template, ValueTemplate, check, parse_template
 from passkit.schedule.template_levels import (
@@ -58,9 +57,9 @@ def all_splits(shape: tuple[int, ...]) -> Iterator[Split]:
             yield from (Split(d, chunk, kind) for chunk in range(1, extent + 1))
 
 
-def stage_of(value: ValueLoops, region: Region) -> ValueTemplate:
-    """Return the template of a value of which a tile has a region."""
-    chunks = chunks_of(value, region)
+def stage_of(value: ValueLoops, tile_map: TileMap) -> ValueTemplate:
+    """Return the template of a value of which a tile has a part."""
+    chunks = chunks_of(value, tile_map)
     attrs = (distribute(k, chunks.get(d, k), Level.CTA) for d, k in enumerate(value.extents))
     return ValueTemplate("v_1", tuple(attrs))
 
@@ -74,7 +73,7 @@ def test_templates_and_splits_distribute_the_same_elements() -> None:
     for nest in small_nests((1, 2, 5)):
         shape = tuple(int(k) for k in nest.result_shape)
         for split in all_splits(shape):
-            stage = stage_of(nest, region_of(shape, split.canonical(shape)))
+            stage = stage_of(nest, split.tile_map(shape))
             check(Template((stage,)), [nest])
             expected = owners_by_split(split, shape)
             owners = owners_by_split(split_of(stage, nest), shape)

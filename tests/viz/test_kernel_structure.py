@@ -68,8 +68,8 @@ def test_attention_has_three_parts_with_regions() -> None:
     structure = stitched(attention(211), target=SMALL)
     scores, softmax, result = structure.parts()
     chunk = structure.schedule.multi_nest.nests[0].results[0]  # type: ignore[union-attr]
-    region = structure.schedule.multi_nest.region(chunk)  # type: ignore[union-attr]
-    window = region.chunk
+    layout = structure.schedule.multi_nest.layout(chunk)  # type: ignore[union-attr]
+    window = layout.extents[0]
 
     assert [p.kind for p in structure.parts()] == ["gemm", "reduction", "gemm"]
     assert [p.composition for p in structure.parts()] == ["", "short", ""]
@@ -78,7 +78,7 @@ def test_attention_has_three_parts_with_regions() -> None:
     (value,) = scores.outputs
     assert (value.type, value.location) == ("f32[3, 211, 211]", "scratch")
     assert value.region == f"[1 of 3, {window} of 211, 211]"
-    assert value.nbytes == f"{region.size * 4 / 1024:.3g} KiB"
+    assert value.nbytes == f"{layout.size * 4 / 1024:.3g} KiB"
     (value,) = result.outputs
     assert (value.name, value.location) == ("matmul_1", "memory")
     assert value.region == f"[1 of 3, {window} of 211, 8]"
