@@ -12,10 +12,10 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group
-from passkit.analysis.tile_layout import TileLayout, padded_to_vectors
-from passkit.analysis.tilemap import Split, SplitKind, slab_map, whole_map
 from passkit.analysis.size_arguments import pool_sizes
 from passkit.analysis.slots import Mode
+from passkit.analysis.tile_layout import TileLayout, padded_to_vectors
+from passkit.analysis.tilemap import Split, SplitKind, slab_map, whole_map
 from passkit.ast.stage import KernelAST
 from passkit.checks.stage_races import stage_races
 from passkit.diagnostics import Diagnostic
@@ -326,10 +326,10 @@ def test_the_block_interpreter_finds_overwritten_values(barriers: str) -> None:
 def test_long_rows_begin_at_whole_vectors() -> None:
     """Rows of 94 have a pitch of 96 on the CPU, so no masked store reaches the next row."""
     schedules = [stitched(attention(94), evolve(cpu(), lanes=n))[1] for n in (16, 1)]
-    padded, dense = (s.multi_nest.regions[0][1] for s in schedules if s.multi_nest is not None)
+    padded, dense = (s.multi_nest.layouts[0][1] for s in schedules if s.multi_nest is not None)
 
-    assert (padded.pitch, padded.size) == (96, padded.chunk * 96)
-    assert (dense.pitch, dense.size) == (None, dense.chunk * 94)
+    assert (padded.pitch, padded.size) == (96, padded.extents[0] * 96)
+    assert (dense.pitch, dense.size) == (None, dense.extents[0] * 94)
     columns = Split(1, 16, SplitKind.COLUMN).tile_map((4, 94))
     for tile_map in (whole_map((4, 96)), Split(0, 16).tile_map((94,)), columns):
         assert padded_to_vectors(TileLayout(tile_map), 16).pitch is None
