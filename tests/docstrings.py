@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from passkit import errors
-from tests import language
+from tests import language, syntax
 from tests.raised import source_files
 from tests.test_floors import module_of
 
@@ -38,15 +38,15 @@ def checked_files() -> list[Path]:
 
 def faults(path: Path, root: Path = language.ROOT) -> Iterator[str]:
     """The faults of the docstrings of a file, as lines of text."""
-    tree = ast.parse(path.read_text())
+    statements = syntax.statements(ast.parse(path.read_text()))
     methods = {
         id(f)
-        for c in ast.walk(tree)
+        for c in statements
         if isinstance(c, ast.ClassDef)
         for f in c.body
         if isinstance(f, FUNCTIONS) and "staticmethod" not in map(ast.unparse, f.decorator_list)
     }
-    for function in ast.walk(tree):
+    for function in statements:
         text = isinstance(function, FUNCTIONS) and ast.get_docstring(function)
         if not text:
             continue
@@ -126,7 +126,7 @@ def local_errors() -> dict[str, tuple[str, ...]]:
     return {
         c.name: tuple(ast.unparse(b).split(".")[-1] for b in c.bases)
         for path in source_files()
-        for c in ast.walk(ast.parse(path.read_text()))
+        for c in syntax.statements(ast.parse(path.read_text()))
         if isinstance(c, ast.ClassDef) and c.name.endswith("Error")
     }
 

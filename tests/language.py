@@ -19,6 +19,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from tests import syntax
 from tests.vocabulary import RETIRED
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -86,11 +87,12 @@ class Finding:
         return f"{self.path}:{self.line}: {self.kind}: {self.text}"
 
 
-def python_files() -> list[Path]:
+@cache
+def python_files() -> tuple[Path, ...]:
     """All Python files of the project that are not generated."""
     folders = ("passkit", "ops", "frontends", "benchmarks", "examples", "tests")
     files = (p for folder in folders for p in sorted((ROOT / folder).rglob("*.py")))
-    return [p for p in files if "__pycache__" not in p.parts and "results" not in p.parts]
+    return tuple(p for p in files if "__pycache__" not in p.parts and "results" not in p.parts)
 
 
 def folder_of(path: str) -> str:
@@ -120,15 +122,17 @@ def findings(path: Path) -> tuple[Finding, ...]:
     """All findings of one file, except duplicate class names; a file is read once in a process."""
     source = path.read_text()
     name = path.relative_to(ROOT).as_posix()
-    tree = _parsed(path)
+    tree = ast.parse(source)
+    nodes, statements = syntax.nodes(tree), syntax.statements(tree)
     return (
-        *_docstrings_with_what(tree, name),
-        *_vague_variables(tree, name),
-        *_starred_literals(tree, name),
+        *_docstrings_with_what(statements, name),
+        *_vague_variables(nodes, name),
+        *_starred_literals(nodes, name),
         *_format_skips(source, name),
-        *_deferred_imports(tree, name),
+        *_deferred_imports(statements, name),
+        *_lazy_imports(nodes, name),
         *_retired_words(source, name),
-        *_internal_imports(tree, name),
+        *_internal_imports(statements, name),
     )
 
 
@@ -155,13 +159,8 @@ def _others(places: list[tuple[str, int]], name: str) -> str:
     return ", ".join(sorted({other for other, _ in places if other != name}))
 
 
-@cache
-def _parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def _docstrings_with_what(tree: ast.Module, name: str) -> Iterator[Finding]:
-    for node in ast.walk(tree):
+def _docstrings_with_what(statements: Iterable[ast.AST], name: str) -> Iterator[Finding]:
+    for node in statements:
         for text in _strings_alone(node):
             value = str(text.value)
             if re.match(r"What\b", value):
@@ -177,8 +176,8 @@ def _strings_alone(node: ast.AST) -> Iterator[ast.Constant]:
             yield value
 
 
-def _vague_variables(tree: ast.Module, name: str) -> Iterator[Finding]:
-    for node in ast.walk(tree):
+def _vague_variables(nodes: Iterable[ast.AST], name: str) -> Iterator[Finding]:
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             identifier = node.id
         elif isinstance(node, ast.arg):
@@ -189,9 +188,9 @@ def _vague_variables(tree: ast.Module, name: str) -> Iterator[Finding]:
             yield Finding("vague", name, node.lineno, identifier)
 
 
-def _starred_literals(tree: ast.Module, name: str) -> Iterator[Finding]:
+def _starred_literals(nodes: Iterable[ast.AST], name: str) -> Iterator[Finding]:
     displays = (ast.Tuple, ast.List, ast.Set, ast.Dict)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
             spread = [e.value for e in node.elts if isinstance(e, ast.Starred)]
         elif isinstance(node, ast.Dict):
@@ -209,22 +208,32 @@ def _format_skips(source: str, name: str) -> Iterator[Finding]:
             yield Finding("skip", name, k, line.strip()[:60])
 
 
-def _deferred_imports(tree: ast.Module, name: str) -> Iterator[Finding]:
+def _deferred_imports(statements: Iterable[ast.AST], name: str) -> Iterator[Finding]:
     if name.startswith("tests/"):
         return
-    for function in ast.walk(tree):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    for function in statements:
+        if isinstance(function, syntax.FUNCTIONS):
             for node in _own_statements(function):
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
                     yield Finding("deferred", name, node.lineno, ast.unparse(node)[:60])
-        if isinstance(function, ast.Call) and ast.unparse(function.func) == "Lazy":
-            yield Finding("deferred", name, function.lineno, ast.unparse(function)[:60])
+
+
+def _lazy_imports(nodes: Iterable[ast.AST], name: str) -> Iterator[Finding]:
+    if name.startswith("tests/"):
+        return
+    for call in nodes:
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Name)
+            and call.func.id == "Lazy"
+        ):
+            yield Finding("deferred", name, call.lineno, ast.unparse(call)[:60])
 
 
 def _own_statements(function: ast.AST) -> Iterator[ast.AST]:
-    """All nodes inside a function, without those of functions inside it."""
-    for child in ast.iter_child_nodes(function):
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    """All statements inside a function, without those of functions inside it."""
+    for child in syntax.children(function):
+        if not isinstance(child, syntax.FUNCTIONS):
             yield child
             yield from _own_statements(child)
 
@@ -238,10 +247,10 @@ def _retired_words(source: str, name: str) -> Iterator[Finding]:
             yield Finding("retired", name, line, f"{match[0]!r}; write {instead}")
 
 
-def _internal_imports(tree: ast.Module, name: str) -> Iterator[Finding]:
+def _internal_imports(statements: Iterable[ast.AST], name: str) -> Iterator[Finding]:
     if not re.search(r"/test_\w+\.py$", f"/{name}") or not name.startswith("tests/"):
         return
-    for node in ast.walk(tree):
+    for node in statements:
         if isinstance(node, ast.Import):
             modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:

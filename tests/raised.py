@@ -16,6 +16,8 @@ from typing import Any
 
 from attrs import field, frozen
 
+from tests import syntax
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("passkit", "ops", "frontends")
 MATCHED: set[tuple[str, int]] = set()
@@ -49,7 +51,7 @@ def source_files(root: Path = ROOT) -> list[Path]:
 
 def raises_in(path: Path, name: str) -> Iterator[Raise]:
     """Every statement in a file that raises a new error."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in syntax.statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             text = ast.unparse(node.exc)
             if not text.startswith(("SystemExit", "StopIteration")):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests import syntax
 from tests.raised import ROOT, source_files
 
 FLOORS = {
@@ -57,7 +58,7 @@ def imports(path: Path) -> Iterator[Import]:
     """Every import of passkit in a file: at the top, in functions, under TYPE_CHECKING."""
 
     def walk(node: ast.AST, at_import: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
+        for child in syntax.children(node):
             if isinstance(child, ast.Import):
                 names = [a.name for a in child.names]
             elif isinstance(child, ast.ImportFrom):
@@ -68,7 +69,7 @@ def imports(path: Path) -> Iterator[Import]:
             for name in names:
                 if name.split(".")[0] == "passkit":
                     yield Import(name, child.lineno, at_import)
-            lazy = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or (
+            lazy = isinstance(child, syntax.FUNCTIONS) or (
                 isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
             )
             yield from walk(child, at_import and not lazy)

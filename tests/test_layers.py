@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from attrs import frozen
 
+from tests import syntax
 from tests.raised import ROOT
 from tests.test_floors import Import, imports, module_of, modules, room
 
@@ -57,13 +58,11 @@ class DeferredImport:
 def deferred(path: Path) -> Iterator[DeferredImport]:
     """Yield the imports inside of functions of a file."""
     tree = ast.parse(path.read_text())
-    functions = (
-        n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
-    )
+    functions = (n for n in syntax.statements(tree) if isinstance(n, syntax.FUNCTIONS))
     statements = {
         DeferredImport(name, node.lineno)
         for function in functions
-        for node in ast.walk(function)
+        for node in syntax.statements(function)
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for name in (
             [a.name for a in node.names] if isinstance(node, ast.Import) else [str(node.module)]

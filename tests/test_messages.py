@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import passkit as pk
-from tests import raised
+from tests import raised, syntax
 
 FORGOTTEN = re.compile(r"\{[A-Za-z_][\w.]*(\[[^\]{}]*\])?(![rsa])?(:[^{}]*)?\}")
 """Text that looks like a placeholder: ``{name}``, ``{a.b!r}``, ``{x[0]:.3f}``."""
@@ -29,7 +29,7 @@ def forgotten_prefixes(source: str) -> list[tuple[int, str]]:
     """Lines and texts of messages in which a placeholder stands outside an f-string."""
     return [
         (node.lineno, text)
-        for node in ast.walk(ast.parse(source))
+        for node in syntax.statements(ast.parse(source))
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)
         for text in plain_texts(node.exc)
         if FORGOTTEN.search(text)
