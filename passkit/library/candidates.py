@@ -57,7 +57,7 @@ class Candidate:
 def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
     """Return the candidates of a group, the default first, then by the seconds of the cost model.
 
-    All templates differ, and there are at most ``target.tiling.variants``. A group without a
+    All templates differ, and there are at most ``target.tiling.candidates``. A group without a
     schedule has no candidates.
     """
     default = plan_group(group, target)
@@ -73,7 +73,7 @@ def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
         seconds = schedule_cost(group, schedule, target)
         candidates[template] = Candidate(template, schedule, seconds)
     usual, *others = candidates.values()
-    return (usual, *sorted(others, key=lambda c: c.seconds)[: target.tiling.variants - 1])
+    return (usual, *sorted(others, key=lambda c: c.seconds)[: target.tiling.candidates - 1])
 
 
 def _is_new(template: Template, others: Iterable[Template]) -> bool:

@@ -145,7 +145,7 @@ class TilingHeuristics:
             several loop nests.
         short_rows_at_once: short rows that are reduced in the time of one, as none waits for
             another.
-        variants: templates of a group that are offered and tuned, at most.
+        candidates: templates of a group that are offered and tuned, at most.
         tile_factors: how much smaller and larger tiles are tried.
         tile_widths: columns of tiles that are tried.
         row_chunk: elements that a chunk of a split reduction has along the innermost axis.
@@ -185,7 +185,7 @@ class TilingHeuristics:
     product_heights: tuple[int, ...] = (8, 4, 1)
     free_registers: int = 32
     short_rows_at_once: int = 4
-    variants: int = 24
+    candidates: int = 24
     tile_factors: tuple[float, ...] = (0.25, 4.0, 0.0625, 16.0)
     tile_widths: tuple[int, ...] = (512, 128, 64, 2048)
     row_chunk: int = 1 << 15

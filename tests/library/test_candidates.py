@@ -43,7 +43,7 @@ def test_candidates_differ_and_are_ordered(text: str, compositions: set[Composit
     first, *others = candidates_of(group, CPU)
 
     assert first.schedule == plan_group(group, CPU)
-    assert 2 <= len(others) + 1 <= cpu().tiling.variants
+    assert 2 <= len(others) + 1 <= cpu().tiling.candidates
     assert [c.seconds for c in others] == sorted(c.seconds for c in others)
     assert len({first.template, *(c.template for c in others)}) == len(others) + 1
     assert {c.schedule.composition for c in (first, *others)} == compositions

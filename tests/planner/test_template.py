@@ -126,7 +126,7 @@ def test_templates_round_trip() -> None:
     count = 0
     for group, target in cases():
         candidates = candidates_of(group, target)
-        assert 1 <= len(candidates) <= cpu().tiling.variants
+        assert 1 <= len(candidates) <= cpu().tiling.candidates
         assert len({c.template for c in candidates}) == len(candidates)
         for candidate in candidates:
             again = plan_group(group, target, parse_template(str(candidate.template)))
