@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.libraries import library
 HERE = Path(__file__).parent
 PREAMBLE = CUDA.preamble
 """The functions that generated CUDA kernels may call."""
+HEADER = f'#include "cuda.h"\n#line 1 "preamble"\n{PREAMBLE}'
 MAX_KERNELS = 200
 """The most kernels in a translation unit."""
 FLAGS = (
@@ -63,6 +65,13 @@ def folder() -> Folder:
     return Folder()
 
 
+def shared_folder() -> Path:
+    """Return the folder that processes share; this process' own if there is none."""
+    if workers.SHARED not in os.environ:
+        workers.share(folder().path)
+    return workers.folder()
+
+
 def run(*command: str) -> None:
     """Run a compiler. Raises: AssertionError with its messages."""
     done = subprocess.run(command, capture_output=True, text=True)
@@ -76,8 +85,7 @@ def machine() -> Any:
     Processes that share a folder compile it once.
     """
     options = ("-U_FORTIFY_SOURCE", "-std=c++20", "-O2", "-fPIC", "-shared")
-    if workers.SHARED not in os.environ:
-        workers.share(folder().path)
+    shared_folder()
     shared = library(options, HERE / "machine.cpp")
     return ctypes.CDLL(shared._name, mode=ctypes.RTLD_GLOBAL)
 
@@ -94,7 +102,7 @@ def compiled(texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _library(texts: Mapping[str, str]) -> Any:
-    return _shared_library(unit_text(texts.items()))
+    return _shared_library(kernels_text(texts.items()), "-include", str(header()))
 
 
 def _shared_library(text: str, *flags: str) -> Any:
@@ -104,6 +112,24 @@ def _shared_library(text: str, *flags: str) -> Any:
     run("g++", *FLAGS, *flags, "-c", f"-I{HERE}", "-o", object_file, source)
     run("g++", "-shared", "-o", shared, object_file)
     return ctypes.CDLL(shared)
+
+
+@cache
+def header() -> Path:
+    """Return the header that all units include: CUDA's built-ins and the preamble.
+
+    It is compiled, which halves the time of a unit; processes that share a folder do it once.
+    """
+    name = f"cuda-{sha256(HEADER.encode()).hexdigest()[:16]}"
+    path = shared_folder() / f"{name}.h"
+    with workers.alone(name):
+        compiled_header = path.with_suffix(".h.gch")
+        if not compiled_header.exists():
+            path.write_text(HEADER)
+            unfinished = path.with_suffix(".unfinished")
+            run("g++", *FLAGS, f"-I{HERE}", "-x", "c++-header", "-o", str(unfinished), str(path))
+            unfinished.rename(compiled_header)
+    return path
 
 
 def expanded_text(text: str) -> str:
@@ -126,9 +152,9 @@ def compiled_alone(text: str, name: str) -> Any:
     return _shared_library(f"{text}\n{caller}", "-O1")
 
 
-def unit_text(texts: Iterable[tuple[str, str]]) -> str:
-    """Return a translation unit: CUDA's built-ins, the preamble, kernels, and a caller of each."""
-    parts = ['#include "cuda.h"\n#line 1 "preamble"\n', PREAMBLE]
+def kernels_text(texts: Iterable[tuple[str, str]]) -> str:
+    """Return a translation unit but for its header: kernels, and a caller of each."""
+    parts = []
     for name, text in texts:
         parts.append(f'#line 1 "{name}"\n{text}')
         parts.append(f'extern "C" void run_{name}(void **a) {{ emulated::call({name}, a); }}\n')
