@@ -87,9 +87,10 @@ class Vectors:
 
     The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
     have: ``width``, a power of two from 16 on, or in a ``pack_loop`` {lanes} at a time, which are
-    ``pack``, a multiple of ``width``. ``aligned_loop`` takes the lanes up to a cache line of {at}
-    first. ``fixed`` is the loop of a known short extent, whose vectors are numbered by k and may
-    stay in an ``array``; ``paired`` one of which an iteration has two vectors, with k = 2 and 1.
+    ``pack``, a multiple of ``width``. A ``whole_loop`` has full vectors only. ``aligned_loop``
+    takes the lanes up to a cache line of {at} first. ``fixed`` is the loop of a known short extent,
+    whose vectors are numbered by k and may stay in an ``array``; ``paired`` one of which an
+    iteration has two vectors, with k = 2 and 1.
     ``{type}`` is a scalar type.
     ``folding`` starts a fold by a {function}, ``extreme`` one by maximum or minimum that keeps NaN,
     ``summing`` a long one that adds floats; ``begin`` names it. ``functions`` are those of which
@@ -108,6 +109,7 @@ class Vectors:
 
     local: str
     loop: str
+    whole_loop: str
     pack_loop: str
     aligned_loop: str
     fixed: str

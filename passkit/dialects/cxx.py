@@ -75,6 +75,7 @@ CXX = register_dialect(
         vectors=Vectors(
             local="const auto {name} = {value};",
             loop="lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
+            whole_loop="whole_lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             pack_loop="lanes<{lanes}>({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             aligned_loop=(
                 "aligned_lanes<{lanes}>({at}, {start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE"

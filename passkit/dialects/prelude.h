@@ -6,7 +6,8 @@
 //     types.h           vec<T> and its names f32x16 ... u64x16
 //     masks.h           mask; lane_index first all_of splat any all select
 //     memory.h          load load_one store stream prefetch load_strided store_strided gather
-//     loops.h           lanes aligned_lanes fixed_lanes paired_lanes; fold folding largest smallest
+//     loops.h           lanes whole_lanes aligned_lanes fixed_lanes paired_lanes; fold folding
+//                       largest smallest
 //     arithmetic.h      convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
 //                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf

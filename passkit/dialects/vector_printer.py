@@ -437,8 +437,10 @@ class VectorPrinter:
             template = v.down_loop
         elif s.aligned is not None:
             template = v.aligned_loop
+        elif s.width == v.width:
+            template = v.whole_loop if s.is_whole else v.loop
         else:
-            template = v.loop if s.width == v.width else v.pack_loop
+            template = v.pack_loop
         body.open_loop(
             template,
             var=s.var.name,

@@ -153,6 +153,7 @@ class VectorFor:
         is_of_rows: whether it is the loop over the elements of a group of rows, see `RowsFor`.
         is_paired: whether an unrolled loop still has iterations, of two vectors each. Their numbers
             are 2 and 1, so that no statement may access a register of the row.
+        is_whole: whether the number of values is a known multiple of the width of a vector.
     """
 
     var: Var
@@ -165,6 +166,7 @@ class VectorFor:
     aligned: tuple[str, Expr] | None = None
     is_of_rows: bool = False
     is_paired: bool = False
+    is_whole: bool = False
 
 
 @frozen

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 
 from passkit.ast import Const, Load
-from passkit.ast.index import normal
 from passkit.ast.stage import Dot, KernelAST, Loop, Part, Phase, Place, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
@@ -36,6 +35,7 @@ from passkit.transforms.separate_phases import crossing_buffers, separate_phases
 from passkit.transforms.thread_accesses import Agreement
 from passkit.transforms.thread_stages import StageThreads, product_statements
 from passkit.transforms.vector_rows import rows_of_part
+from passkit.transforms.vector_shape import literal_count
 from passkit.transforms.vector_stages import StageVectorizer
 from passkit.values.dtype import DType
 
@@ -257,10 +257,7 @@ def _loops(ast: KernelAST) -> Iterator[Loop]:
 
 def _is_whole(loop: Loop) -> bool:
     """Return whether a loop begins at the tile's own first iteration and has a constant number."""
-    if isinstance(loop.start, Const) or loop.limit is not None:
-        return False
-    count = normal(loop.stop - loop.start, {})
-    return not count.terms and isinstance(count.constant, int)
+    return not isinstance(loop.start, Const) and literal_count(loop) is not None
 
 
 def _rereads(ast: KernelAST) -> bool:

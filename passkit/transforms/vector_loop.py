@@ -65,6 +65,7 @@ from passkit.transforms.row_loads import RowLoads, row_loads
 from passkit.transforms.vector_shape import (
     LoopShape,
     is_brief,
+    literal_count,
     vector_variables,
 )
 from passkit.transforms.vector_values import Divisors, VectorValues
@@ -143,6 +144,7 @@ class LoopVectorizer:
         aligned: tuple[str, Expr] | None,
     ) -> VectorFor:
         """Return the vector loop of a stage."""
+        count = literal_count(lane)
         return VectorFor(
             lane.var,
             lane.start,
@@ -153,6 +155,7 @@ class LoopVectorizer:
             shape.is_reversed,
             aligned,
             is_paired=shape.is_paired,
+            is_whole=count is not None and count % self.features.width == 0,
         )
 
     def vector_loop(

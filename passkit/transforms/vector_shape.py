@@ -19,6 +19,7 @@ from passkit.ast import (
     Expr,
     Load,
     Select,
+    SizeOf,
     Unary,
     Var,
 )
@@ -79,12 +80,16 @@ def is_brief(stage: Stage, lane: Loop, features: VectorFeatures) -> bool:
     """
     if any(x.level is Level.WARP for x in stage.loops):
         return False
-    length = normal(lane.stop - lane.start, {})
-    return (
-        not length.terms
-        and isinstance(length.constant, int)
-        and (length.constant <= BRIEF_VECTORS * features.width)
-    )
+    count = literal_count(lane)
+    return count is not None and count <= BRIEF_VECTORS * features.width
+
+
+def literal_count(loop: Loop) -> int | None:
+    """Return the number of values of a loop, None if it is not the same for all sizes."""
+    if loop.limit is not None or any(isinstance(x, SizeOf) for x in walk(loop.stop - loop.start)):
+        return None
+    count = normal(loop.stop - loop.start, {})
+    return count.constant if not count.terms and isinstance(count.constant, int) else None
 
 
 def is_in_registers(stage: Stage, registers: Set[str]) -> bool:

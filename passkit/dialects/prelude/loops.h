@@ -246,6 +246,11 @@ template <int L = PK_LANES, class F> PK_FN void lanes(int64_t begin, int64_t end
         for (; i < end; i += PK_LANES) body(i, first(end - i));
 }
 
+// The same of vectors alone, where no lanes are left behind them.
+template <class F> PK_FN void whole_lanes(int64_t begin, int64_t end, const F &body) {
+    for (int64_t i = begin; i < end; i += PK_LANES) body(i, all_lanes{});
+}
+
 // The same, with the lanes up to a cache line of p, where element `begin` will lie, going first, so
 // that all full vectors can be streamed.
 template <int L = PK_LANES, class T, class F>

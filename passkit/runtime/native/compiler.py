@@ -56,9 +56,14 @@ class Compiler(NamedTuple):
     def libraries(self) -> tuple[str, ...]:
         """The options that link kernels to libraries, by the kind of compiler.
 
-        GCC leaves out the C++ library, which kernels do not need.
+        GCC leaves out the C++ library, which kernels do not need, and on Linux the C library: each
+        process has it, and to read its symbols takes the linker as long as all else. The plug-in
+        for link-time optimization would take as long as well.
         """
-        return ("-nostdlib", "-lm", "-lc", "-lgcc") if self.kind == "gcc" else ("-lm",)
+        if self.kind != "gcc":
+            return ("-lm",)
+        libraries = ("-lm", "-lgcc") if sys.platform == "linux" else ("-lm", "-lc", "-lgcc")
+        return ("-nostdlib", "-fno-use-linker-plugin", *libraries)
 
     @property
     def parameters(self) -> tuple[str, ...]:
