@@ -1,4 +1,4 @@
-"""Scratch of stitched kernels: with rows packed closely, and the values that are not kept in it."""
+"""Changes of plans of multi-nest kernels: rows without padding, and values that are recomputed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from passkit.planner import multi_nest as plan
 
 @contextmanager
 def rows_without_padding() -> Iterator[None]:
-    """Plan stitched kernels without padding between the rows of arrays in scratch."""
+    """Plan multi-nest kernels without padding between the rows of arrays in scratch."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "pitched", lambda region, vector: region)
+        patch.setattr(plan, "padded_to_vectors", lambda layout, vector: layout)
         yield
 
 
 @contextmanager
 def dropped_arrays() -> Iterator[list[Any]]:
-    """Collect the arrays that plans compute again, because scratch is too small for them."""
+    """Collect the values that plans recompute because scratch memory is too small for them."""
     dropped: list[Any] = []
 
     def noted(*arguments: Any) -> Any:
