@@ -16,7 +16,7 @@ from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
 from passkit.schedule.roofline import roofline_seconds
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.stages import reduction_depths, split_stages
+from passkit.schedule.stages import split_stages
 from passkit.schedule.tiling import Composition, staging_place
 from passkit.target import Target
 from passkit.values.size import Extent, numel
@@ -37,7 +37,7 @@ def single_nest_schedule(
     place = staging_place(info, composition, target)
     if place is Place.LANES and _is_long_text(info, target):
         place = None
-    stages, staged = split_stages(info, reduction_depths(info), place)
+    stages, staged = split_stages(info, place)
     seconds = roofline_seconds(info, target)
     return Schedule(composition, info.domain.axes, split, width, stages, staged, seconds=seconds)
 

@@ -26,7 +26,7 @@ from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node, known_shape
 from passkit.schedule.roofline import roofline_seconds
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.stages import reduction_depths, split_stages
+from passkit.schedule.stages import split_stages
 from passkit.schedule.tiling import Composition, has_short_rows
 from passkit.target import Target
 from passkit.values import dtype as dt
@@ -176,7 +176,7 @@ def part_schedules(
         if across in rows and across is not None:
             ways.append((Composition.BLOCK, Split(domain.axes.index(across), 1), None))
         ways.append((Composition.THREAD, Split(0, 1), None))
-    stages, kept = split_stages(info, reduction_depths(info), None, without)
+    stages, kept = split_stages(info, None, without)
     points = guessed(domain.size, USUAL)
     again = [target.expensive if is_expensive(n) else target.light for n in without]
     seconds = roofline_seconds(info, target, points) + sum(again) * points

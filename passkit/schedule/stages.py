@@ -20,10 +20,10 @@ from passkit.target import Target
 from passkit.values.size import numel
 
 
-def reduction_depths(info: DomainInfo) -> dict[Node, int]:
+def _reduction_depths(graph: Graph) -> dict[Node, int]:
     """Return for each node the number of reductions on the longest path that ends in it."""
     depths: dict[Node, int] = {}
-    for node in info.graph.nodes:
+    for node in graph.nodes:
         if is_leaf(node):
             depths[node] = 0
         else:
@@ -33,10 +33,7 @@ def reduction_depths(info: DomainInfo) -> dict[Node, int]:
 
 
 def split_stages(
-    info: DomainInfo,
-    depths: dict[Node, int],
-    place: Place | None,
-    recomputed: Collection[Node] = (),
+    info: DomainInfo, place: Place | None, recomputed: Collection[Node] = ()
 ) -> tuple[tuple[StagePlan, ...], tuple[StagedValue, ...]]:
     """Return the stages of a single-nest kernel, and the storage of values between stages.
 
@@ -45,11 +42,10 @@ def split_stages(
 
     Args:
         info: the iteration domain of the group.
-        depths: the result of `reduction_depths` for ``info``.
         place: the storage of all staged values; None chooses outputs where they fit, else SHARED.
         recomputed: values that are computed again where they are read, in any case.
     """
-    graph, nodes = info.graph, info.graph.nodes
+    graph, nodes, depths = info.graph, info.graph.nodes, _reduction_depths(info.graph)
     number = {n: k for k, n in enumerate(nodes)}
     reductions = [n for n in nodes if reduce_of(n) is not None]
     full = {n for n, r in info.roles.items() if ValueKind.FULL in r} - {*reductions}

@@ -17,7 +17,7 @@ from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import contraction_of, reduce_of, scan_of
 from passkit.graph.node import Node, known_shape
 from passkit.graph.quotient import live_ins
-from passkit.schedule.stages import reduction_depths, split_stages
+from passkit.schedule.stages import split_stages
 from passkit.schedule.tiling import second_tiled_axis
 from passkit.target import Target
 from passkit.values.size import Extent, Shape, numel
@@ -138,7 +138,7 @@ def single_nest_values(
     graph, loops = info.graph, kernel_loops(info, target)
     row_points = numel(n for kind, n, _ in loops if kind in (LoopKind.REDUCED, LoopKind.LAST))
     output_of = {e.node: n for e, n in zip(graph.outputs, outputs, strict=True)}
-    _, staged_values = split_stages(info, reduction_depths(info), None)
+    _, staged_values = split_stages(info, None)
     staged = {graph.nodes[k.value] for k in staged_values}
     read = {e.node for n in graph.nodes for e in n.inputs}
     values: dict[Node, ValueLoops] = {}
