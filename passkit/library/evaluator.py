@@ -2,7 +2,7 @@
 
 The records come from the performance library; the evaluator measures nothing. So a plan is a
 function of graph, target, options and records. Source: FusionStitching's performance library (2018,
-schedule tuning) and its Algorithm 3 (2019), the last line of which is `kernel_eval_update`.
+schedule tuning) and the evaluation of kernels in its Algorithm 3 (2019).
 """
 
 from __future__ import annotations
@@ -143,24 +143,6 @@ class Estimate:
 
     seconds: float
     source: Source
-
-
-@frozen
-class Score:
-    """The rank of a template among those of its group; less is better."""
-
-    value: float
-    template: str
-
-
-def kernel_eval_update(score: Score, best: Score | None) -> Score:
-    """Return the better one of a kernel's score and the best score before.
-
-    Equal scores are ordered by the texts of the templates, so the order of kernels does not matter.
-    """
-    if best is None:
-        return score
-    return min(score, best, key=lambda s: (s.value, s.template))
 
 
 def merged(records: Iterable[Record]) -> dict[tuple[str, Sizes, str], Record]:
@@ -358,7 +340,7 @@ def ranked(usual: str, records_at_sizes: Sequence[Mapping[str, Record]]) -> list
     ratios of their seconds to those of the default template. A template is left out if it is not
     faster than the default one by `MARGIN`, if it is slower by `MAX_SLOWDOWN` at any of the sizes,
     or if it has fewer samples than half of those of the default one and than `ENOUGH_SAMPLES`: of
-    many templates with few samples one is fast by chance.
+    many templates with few samples one is fast by chance. Equal templates are ordered by text.
 
     Args:
         usual: the text of the default template.
@@ -376,32 +358,20 @@ def ranked(usual: str, records_at_sizes: Sequence[Mapping[str, Record]]) -> list
         if t != UNFUSED and all(t in other and other[t].measured for other in measured)
     }
     ratios = {t: [_ratio(t, usual, records) for records in measured] for t in texts}
-    scores = [Score(exp(sum(map(log, own)) / len(own)), t) for t, own in ratios.items()]
-    if usual in texts:
+    means = {t: exp(sum(map(log, own)) / len(own)) for t, own in ratios.items()}
 
-        def may_replace(score: Score) -> bool:
-            """Return whether a template may replace the default one."""
-            text = score.template
-            return (
-                score.value < MARGIN
-                and max(ratios[text]) <= MAX_SLOWDOWN
-                and all(
-                    len(records[text].samples)
-                    >= min(len(records[usual].samples) / 2, ENOUGH_SAMPLES)
-                    for records in measured
-                )
-            )
+    def may_be_chosen(text: str) -> bool:
+        """Return whether a template is the default one or may replace it."""
+        if text == usual or usual not in texts:
+            return True
+        has_enough_samples = (
+            len(records[text].samples) >= min(len(records[usual].samples) / 2, ENOUGH_SAMPLES)
+            for records in measured
+        )
+        is_faster = means[text] < MARGIN and max(ratios[text]) <= MAX_SLOWDOWN
+        return is_faster and all(has_enough_samples)
 
-        scores = [s for s in scores if s.template == usual or may_replace(s)]
-    order: list[str] = []
-    while scores:
-        best: Score | None = None
-        for score in scores:
-            best = kernel_eval_update(score, best)
-        assert best is not None
-        order.append(best.template)
-        scores.remove(best)
-    return order
+    return sorted(filter(may_be_chosen, texts), key=lambda text: (means[text], text))
 
 
 def _ratio(template: str, usual: str, records: Mapping[str, Record]) -> float:

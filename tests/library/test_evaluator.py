@@ -14,7 +14,7 @@ from passkit.analysis.group import Group
 from passkit.errors import SettingError
 from passkit.library import store
 from passkit.library.candidates import candidates_of
-from passkit.library.evaluator import Evaluator, Record, Score, kernel_eval_update, merged, ranked
+from passkit.library.evaluator import Evaluator, Record, merged, ranked
 from passkit.planner.plan import plan_group
 from passkit.program.planning import planned
 from passkit.schedule.cost import schedule_cost
@@ -128,12 +128,13 @@ def test_rounds_are_compared_one_by_one() -> None:
     assert ranked("a", [by | {"c": measured("c", 0.1, 0.1)}]) == ["c", "b", "a"]
 
 
-def test_equal_scores_are_ordered_by_text() -> None:
+def test_equal_templates_are_ordered_by_text() -> None:
     """The order of measurements does not matter."""
-    a, b = Score(1.0, "a"), Score(1.0, "b")
+    records = [measured(text, 0.5) for text in ("c", "a", "b")]
 
-    assert kernel_eval_update(a, None) == kernel_eval_update(a, b) == kernel_eval_update(b, a) == a
-    assert kernel_eval_update(Score(0.5, "z"), a).template == "z"
+    for order in (records, records[::-1]):
+        by_template = {r.template: r for r in [*order, measured("z", 1.0)]}
+        assert ranked("z", [by_template]) == ["a", "b", "c", "z"]
 
 
 def test_records_merge() -> None:
