@@ -13,9 +13,11 @@ import tempfile
 from collections.abc import Callable
 from statistics import median
 
+import suite_pieces
+
 import shows
 from shows import ROOT, Demand, Figure, ended, plans, tests
-from shows.records import recorded_random
+from shows.records import recorded_pieces, recorded_random
 from tests import language, test_layers
 
 OLD_FOLDERS = (
@@ -283,6 +285,10 @@ DEMANDS: tuple[Demand, ...] = (
     Demand(
         f"random groups under all their templates: {GROUPS}, 0 wrong",
         lambda: recorded_random("templates", "templates", GROUPS, "groups"),
+    ),
+    Demand(
+        "all tests by two workers <= 8 minutes, as recorded, with executed lines",
+        lambda: recorded_pieces(suite_pieces.pieces(), 480),
     ),
     Demand(
         "planted faults of plans, loop IR and text are found: tests pass",

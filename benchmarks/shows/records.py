@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from shows import RESULTS, ROOT, Figure
 
@@ -97,3 +98,22 @@ def recorded_random(campaign: str, part: str, least: int, counted: str = "seeds"
     text = f"{number}, {failed} wrong; {version}"
     is_met = number >= least and failed == 0
     return Figure(text if number >= least else f"{text}; go on: {command}", is_met, rows)
+
+
+def recorded_pieces(pieces: Sequence[str], limit: float) -> Figure:
+    """Read the record of `suite_pieces.py`: half of the processor's seconds of all tests.
+
+    Args:
+        pieces: the pieces of the suite.
+        limit: the most seconds for each of two workers.
+    """
+    path = RESULTS / "suite.json"
+    record = json.loads(path.read_text()) if path.exists() else {"pieces": {}, "lines": {}}
+    rows = {p: record["pieces"][p] for p in pieces if p in record["pieces"]}
+    share = sum(row["cpu_seconds"] for row in rows.values()) / 2
+    failed = [piece for piece, row in rows.items() if not row["passed"]]
+    lines = ", ".join(f"{s} {100 * a / b:.1f} %" for s, (a, b) in record["lines"].items() if b)
+    text = f"{share:.0f} s for each of two workers, {len(failed)} pieces failed; lines: {lines}"
+    if len(rows) < len(pieces):
+        text = f"{len(rows)} of {len(pieces)} pieces, {text}; python benchmarks/suite_pieces.py"
+    return Figure(text, len(rows) == len(pieces) and not failed and share <= limit, record)
