@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.contract import quotient_of
+from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality, Level
 from passkit.fusion.options import FusionOptions
@@ -25,11 +26,26 @@ def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: FusionOpt
     a path of values between them are left to packing.
     """
     for names in context.keep_together:
-        hinted = set(names)
-        nodes = [n for n in graph.nodes if graph.names[n] in hinted and not is_leaf(n)]
+        nodes = [n for n in graph.nodes if graph.names[n] in names and not is_leaf(n)]
         if len(nodes) > 1 and not any(set(nodes) <= set(g) for g in fusion_plan.groups):
             fusion_plan = _merged(graph, fusion_plan, nodes, context)
+        refused = _refusals(graph, names, fusion_plan, context)
+        fusion_plan = evolve(fusion_plan, log=[*fusion_plan.log, *refused])
     return fusion_plan
+
+
+def _refusals(
+    graph: Graph, names: Iterable[str], fusion_plan: FusionPlan, context: FusionOptions
+) -> Iterator[Decision]:
+    """Yield why nodes of an option are in no group: they are not in the graph, or opaque."""
+    grouped = {n for group in fusion_plan.groups for n in group}
+    node_of = {name: n for n, name in graph.names.items()}
+    for name in names:
+        node = node_of.get(name)
+        if node not in grouped:
+            opaque = None if node is None else why_opaque(graph, node, context.target)
+            reason = Diagnostic("op.removed") if opaque is None else opaque
+            yield Decision(name, name, Diagnostic("hint.keep_together", {"reason": reason}))
 
 
 def _merged(
@@ -42,14 +58,12 @@ def _merged(
     own, duplicated = quotient.nodes(numbers)
     if not _is_connected([*own, *duplicated]):
         return fusion_plan
-    names = {graph.names[n] for n in nodes}
-    log = [d for d in fusion_plan.log if not _is_refusal_of(d, names)]
     problem = _problem(quotient, numbers, context)
     if problem is not None:
         ends = graph.names[nodes[0]], graph.names[nodes[-1]]
         refused = Diagnostic("hint.keep_together", {"reason": problem})
-        return evolve(fusion_plan, log=[*log, Decision(*ends, refused)])
-    merged = evolve(fusion_plan, log=log).with_groups([(own, duplicated)])
+        return evolve(fusion_plan, log=[*fusion_plan.log, Decision(*ends, refused)])
+    merged = fusion_plan.with_groups([(own, duplicated)])
     return merged.with_log(graph, Diagnostic("fused.keep_together"))
 
 
@@ -69,8 +83,3 @@ def _problem(
     if problem is None and not context.spend(f"stitch {last}"):
         return Diagnostic("fuel")
     return problem
-
-
-def _is_refusal_of(d: Decision, names: Iterable[str]) -> bool:
-    """Return whether a decision says that two of these nodes cannot be kept together."""
-    return d.code == "hint.keep_together" and {d.producer, d.consumer} <= set(names)

@@ -103,8 +103,8 @@ class _Packing:
             if name in self._node_of:
                 name_of.setdefault(self._node_of[name], name)
         pack = _Pack()
-        for node in sorted(name_of, key=self._has_nests):
-            if node in self.pack_of or self._is_empty(node):
+        for node in sorted(name_of, key=lambda n: (self._is_empty(n), self._has_nests(n))):
+            if node in self.pack_of:
                 continue
             larger = pack.with_(self._single(node))
             refused = self._check(larger, node) if pack.nodes else None
@@ -119,6 +119,8 @@ class _Packing:
 
     def _check(self, pack: _Pack, node: Node) -> Diagnostic | None:
         """Return why ``node`` cannot be the last of a pack; None if it can."""
+        if self._is_empty(node):
+            return Diagnostic("graph.empty")
         if self._has_nests(node):
             return Diagnostic("pack.nests", {"node": self.graph.names[node]})
         if not self.quotient.are_independent(self._clusters(pack)):

@@ -7,10 +7,9 @@ group may be moved deeper if all that reads it is deeper still.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from passkit.analysis.domain import ValueKind, reduced_axes_of
-from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import (
     DomainCluster,
@@ -37,8 +36,6 @@ def seed_plan(graph: Graph, context: FusionOptions) -> FusionPlan:
     for node in graph.nodes:
         run.visit(node)
     run.merge_partial_reductions()
-    for names in context.keep_together:
-        run.keep_together(names)
     return with_kept_together(graph, run.fusion_plan(), context)
 
 
@@ -50,7 +47,6 @@ class _Seed:
         depth: the depth of each node that has been visited.
         clusters: the clusters by their identity; merged ones have been removed.
         duplicated_in: for each node the clusters that compute it though it belongs to another.
-        refused: the decisions about hints that were not obeyed.
     """
 
     def __init__(self, graph: Graph, context: FusionOptions) -> None:
@@ -62,8 +58,6 @@ class _Seed:
         self.legality = Legality(graph, context)
         self.clusters: dict[int, DomainCluster] = {}
         self.duplicated_in: dict[Node, list[DomainCluster]] = {}
-        self.node_of = {name: n for n, name in graph.names.items()}
-        self.refused: list[Decision] = []
         self._waiting: dict[Node, list[Node]] = {}
         for node in graph.nodes:
             for c in node.control:
@@ -328,31 +322,6 @@ class _Seed:
             else:
                 alike.append(cluster)
 
-    def keep_together(self, names: Sequence[str]) -> None:
-        """Merge the groups of nodes that the option `keep_together` names, or record why not."""
-        first: Node | None = None
-        for name in names:
-            node = self.node_of.get(name)
-            if node is None or node not in self.cluster_of:
-                why = Diagnostic("op.removed")
-                if node is not None:
-                    opaque = why_opaque(self.graph, node, self.target)
-                    why = Diagnostic("op.ungrouped") if opaque is None else opaque
-                self._refuse(name, name, why)
-            elif first is None:
-                first = node
-            elif self.cluster_of[node] is not self.cluster_of[first]:
-                both = (self.cluster_of[first], self.cluster_of[node])
-                home, other = sorted(both, key=lambda c: -c.depth)
-                problem = self._check_depths(home, other) or self._merge(home, other, None)
-                if problem is not None:
-                    self._refuse(self.graph.names[first], name, problem)
-
-    def _refuse(self, one: str, another: str, problem: Diagnostic) -> None:
-        """Record why two nodes of the option `keep_together` are not together."""
-        refused = Diagnostic("hint.keep_together", {"reason": problem})
-        self.refused.append(Decision(one, another, refused))
-
     def fusion_plan(self) -> FusionPlan:
         """Return the groups, in the order of their first members."""
         position = self.graph.positions
@@ -366,5 +335,4 @@ class _Seed:
         self.out.log = list(last.values())
         # Groups of an edge that stays apart may have been merged later.
         plan = self.out.with_log(self.graph, Diagnostic("fused.domain"))
-        plan.log += self.refused
         return plan

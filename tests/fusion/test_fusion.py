@@ -282,7 +282,7 @@ def test_keep_together_joins_independent_nodes() -> None:
         (
             "x: f32[8]; y: f32[0]; a = exp(x); b = neg(y); return a, b",
             {},
-            r"domains \(0,\) and \(8,\) differ",
+            "it has no elements",
         ),
         (
             "x: f32[4, 4]; a = exp(x); b = exp(x); c = neg(a); return c, b",
