@@ -70,12 +70,12 @@ def graph_parts(first: int, count: int) -> Iterator[tuple[str, Row]]:
 
 def template_parts(first: int, count: int) -> Iterator[tuple[str, Row]]:
     """Yield the counts and failures of groups under all their templates, natively and in blocks."""
-    from tests.template_cases import check, subject, wired
+    from tests.template_cases import check, native_plans, subject
 
     print(json.dumps({"start": "templates"}), flush=True)
     subjects = [subject(seed) for seed in range(first, first + count)]
     numbers, failures = {"groups": 0, "templates": 0}, []
-    for case, plans in zip(subjects, wired(subjects), strict=True):
+    for case, plans in zip(subjects, native_plans(subjects), strict=True):
         groups, templates, wrong = check(case, ready=plans)
         numbers["groups"] += groups
         numbers["templates"] += templates

@@ -1,4 +1,4 @@
-"""Random groups with every template that they can have, and what their kernels must agree on."""
+"""Random groups with all their templates, under which kernels must have equal results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,21 @@ from tests.random_stitches import random_stitch
 from tests.test_random_stitches import agree
 from tests.together import prebuilt, together
 
-STITCHED = 4
-"""Of so many graphs one is stitched."""
+MULTI_NEST_PERIOD = 4
+"""One of so many graphs has a multi-nest kernel."""
 
 
 @frozen(eq=False)
 class Subject:
-    """A graph, how it is compiled natively and block by block, and how a run of it is judged."""
+    """A random graph.
+
+    Attributes:
+        seed: its seed.
+        graph: the graph.
+        native: the options of native compilation.
+        blocks: the options of the block interpreter.
+        judge: compares the results of an executable with the interpreter.
+    """
 
     seed: int
     graph: Graph
@@ -40,8 +48,8 @@ class Subject:
         return f"seed {self.seed}\n{text_of(self.graph)}"
 
 
-class _Asking:
-    """An executable of a planned graph: inputs that the plan could do without are not its own."""
+class _WithUsedInputs:
+    """An executable that ignores inputs which its plan does not have."""
 
     def __init__(self, run: Executable) -> None:
         self.run, self.state = run, run.state
@@ -52,9 +60,9 @@ class _Asking:
 
 
 def subject(seed: int) -> Subject:
-    """The subject of a seed."""
-    if seed % STITCHED == 0:
-        graph, names = random_stitch(seed // STITCHED)
+    """Return the subject of a seed."""
+    if seed % MULTI_NEST_PERIOD == 0:
+        graph, names = random_stitch(seed // MULTI_NEST_PERIOD)
         together = {"keep_together": names}
         return Subject(
             seed, graph, together, {**together, "target": "blocks"}, lambda run: agree(graph, run)
@@ -63,54 +71,57 @@ def subject(seed: int) -> Subject:
     blocks = {"target": blocks_of(case), "fusion": case.fusion}
 
     def judge(run: Any) -> None:
-        for _ in runs(_Asking(run), case, None):
+        for _ in runs(_WithUsedInputs(run), case, None):
             pass
 
     return Subject(seed, case.graph, options(case), blocks, judge)
 
 
-def ways(graph: Graph, **given: Any) -> dict[str, tuple[Candidate, ...]]:
-    """The variants of each group, by the name of its node."""
-    plan = planned(graph, "SchedulePlan", **given)
+def candidates_by_group(graph: Graph, **options: Any) -> dict[str, tuple[Candidate, ...]]:
+    """Return the candidates of each group, by the name of its node."""
+    plan = planned(graph, "SchedulePlan", **options)
     target = plan.attrs["options"]["target"]
     return {plan.names[n]: candidates_of(g, target) for n, g in plan.attrs["subgraph"].items()}
 
 
 def overrides(alternatives: Mapping[str, tuple[Candidate, ...]]) -> Iterator[dict[str, Any]]:
-    """Templates for all groups at a time, until each has had all of its own."""
+    """Yield the k-th templates of all groups, for each k."""
     for k in range(max(map(len, alternatives.values()), default=0)):
         yield {name: own[k].template for name, own in alternatives.items() if k < len(own)}
 
 
 def kernels_of(plan: Graph) -> dict[str, Kernel]:
-    """The kernels of a planned graph by the names of the fused nodes."""
+    """Return the kernels of a planned graph by the names of the fused nodes."""
     kernels = plan.attrs["kernel"]
     return {plan.names[n]: kernels[n] for n in plan.attrs["subgraph"]}
 
 
 def texts(one: Subject, target: str) -> tuple[int, dict[str, str]]:
-    """How many groups a subject has on a target, and their kernels under each template, by key."""
-    how = {**one.native, "target": target}
-    fused = planned(one.graph, "Fusion", **how)
-    alternatives = ways(fused, **how)
+    """Return the number of groups of a subject on a target, and the texts of kernels by key.
+
+    The kernels are those under all templates.
+    """
+    options = {**one.native, "target": target}
+    fused = planned(one.graph, "Fusion", **options)
+    alternatives = candidates_by_group(fused, **options)
     sources: dict[str, str] = {}
-    for given in [{}, *overrides(alternatives)]:
-        plan = planned(fused, "CodeGen", **how, templates=given)
+    for templates in [{}, *overrides(alternatives)]:
+        plan = planned(fused, "CodeGen", **options, templates=templates)
         sources |= {k.key: k.source for k in kernels_of(plan).values()}
     return len(alternatives), sources
 
 
-def wired(subjects: Iterable[Subject]) -> list[list[Graph]]:
-    """The native plans of each subject under all its templates, compiled together.
+def native_plans(subjects: Iterable[Subject]) -> list[list[Graph]]:
+    """Return the native plans of each subject under all its templates, compiled together.
 
-    What is wrong with a subject has no plans here; `check` finds it again and says it.
+    A subject with an error has no plans; `check` reports the error.
     """
     plans: list[list[Graph]] = []
     for one in subjects:
         plans.append([])
         with suppress(Exception):
             fused = planned(one.graph, "Fusion", **one.native)
-            given = overrides(ways(fused, **one.native))
+            given = overrides(candidates_by_group(fused, **one.native))
             plans[-1] = [planned(fused, "CodeGen", **one.native, templates=t) for t in given]
     together(plan for own in plans for plan in own)
     return plans
@@ -119,24 +130,30 @@ def wired(subjects: Iterable[Subject]) -> list[list[Graph]]:
 def check(
     one: Subject, blocks: bool = True, ready: Sequence[Graph] = ()
 ) -> tuple[int, int, list[str]]:
-    """How many groups and templates a subject has, and what is wrong with any of them.
+    """Return the numbers of groups and templates of a subject, and a text for each fault.
 
-    ``ready`` are its plans, where `wired` has made them.
+    Args:
+        one: the subject.
+        blocks: whether to run the block interpreter, too.
+        ready: the plans of the subject by `native_plans`, if there are any.
     """
     try:
         fused = planned(one.graph, "Fusion", **one.native)
-        alternatives = ways(fused, **one.native)
+        alternatives = candidates_by_group(fused, **one.native)
         given = list(overrides(alternatives))
         own = [{**one.native, "templates": t} for t in given]
         ready = ready or prebuilt([fused] * len(given), own)
-        wrong = [*_alike(one, ready, given), *_results(one, ready, own)]
+        faults = [*_alike(one, ready, given), *_results(one, ready, own)]
         if blocks:
             fused = planned(one.graph, "Fusion", **one.blocks)
-            own = [{**one.blocks, "templates": t} for t in overrides(ways(fused, **one.blocks))]
-            wrong += _results(one, [fused] * len(own), own)
+            own = [
+                {**one.blocks, "templates": t}
+                for t in overrides(candidates_by_group(fused, **one.blocks))
+            ]
+            faults += _results(one, [fused] * len(own), own)
     except Exception as error:  # noqa: BLE001, RUF100
         return 0, 0, [f"{one}\n{said(error)}"]
-    return len(alternatives), sum(map(len, alternatives.values())), wrong
+    return len(alternatives), sum(map(len, alternatives.values())), faults
 
 
 def _results(
@@ -147,21 +164,22 @@ def _results(
         try:
             one.judge(pk.compile(plan, **own))
         except (UnequalError, AssertionError, PasskitError) as error:
-            yield f"{one}\n{_shown(own['templates'])}\n{said(error)}"
+            yield f"{one}\n{_templates_text(own['templates'])}\n{said(error)}"
 
 
 def _alike(one: Subject, ready: Sequence[Graph], given: list[dict[str, Any]]) -> Iterator[str]:
-    """Two templates of a group whose kernels are one text with the same tiles."""
+    """Yield a text for two templates of a group with equal kernels."""
     seen: dict[tuple[Any, ...], Any] = {}
     for plan, templates in zip(ready, given, strict=True):
         kernels = kernels_of(plan)
         for name, template in templates.items():
             kernel = kernels[name]
-            what = name, kernel.source, kernel.sizes, kernel.grid
-            if what in seen:
-                yield f"{one}\n{name} has one kernel for {seen[what]} and for {template}"
-            seen[what] = template
+            identity = name, kernel.source, kernel.sizes, kernel.grid
+            if identity in seen:
+                yield f"{one}\n{name} has one kernel for {seen[identity]} and for {template}"
+            seen[identity] = template
 
 
-def _shown(templates: Mapping[str, Any]) -> str:
+def _templates_text(templates: Mapping[str, Any]) -> str:
+    """Return a line for each template."""
     return "\n".join(f"  {name}: {template}" for name, template in templates.items())

@@ -40,6 +40,7 @@ FINISHED = (
     "tests/ir",
     "tests/library",
     "tests/ops",
+    "tests/planner",
     "tests/program",
     "tests/reasons",
     "tests/reporting",

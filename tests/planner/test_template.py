@@ -34,7 +34,14 @@ from passkit.values.size import evaluate, numel
 from tests.random_graphs import random_case
 from tests.random_stitches import random_stitch
 from tests.row_programs import SOFTMAX
-from tests.template_cases import Subject, check, overrides, subject, ways, wired
+from tests.template_cases import (
+    Subject,
+    candidates_by_group,
+    check,
+    native_plans,
+    overrides,
+    subject,
+)
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
 
@@ -138,8 +145,19 @@ def test_templates_round_trip() -> None:
 
 
 ATTRS = (
-    *("GRID", "WARP", "CTA", "THREAD", "GRID_2", "GRID_/3", "GRID_~64", "GRID_4-CTA_8"),
-    *("GRID_/16-WARP_16", "GRID_/16-CTA_16", "GRID_2-THREAD_9", "WARP_2-CTA_4", "GRID_99999"),
+    "GRID",
+    "WARP",
+    "CTA",
+    "THREAD",
+    "GRID_2",
+    "GRID_/3",
+    "GRID_~64",
+    "GRID_4-CTA_8",
+    "GRID_/16-WARP_16",
+    "GRID_/16-CTA_16",
+    "GRID_2-THREAD_9",
+    "WARP_2-CTA_4",
+    "GRID_99999",
 )
 
 
@@ -320,7 +338,9 @@ def test_templates_of_phases_may_leave_out_recomputed_values() -> None:
         "return f, reshape(t, shape=(-1,)), transpose(t, axes=(0, 2, 1)), m, u"
     )
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
-    candidates = ways(planned(graph, "Fusion", keep_together=names), keep_together=names)
+    candidates = candidates_by_group(
+        planned(graph, "Fusion", keep_together=names), keep_together=names
+    )
     ((name, own),) = candidates.items()
     named = [{s.name for s in v.template.values} for v in own]
 
@@ -341,7 +361,7 @@ def test_random_groups_under_all_their_templates(first: int) -> None:
     A graph has several groups. `benchmarks/fuzz_templates.py` checks thousands.
     """
     subjects = [subject(seed) for seed in range(first, first + 7)]
-    plans = wired(subjects)
+    plans = native_plans(subjects)
     results = [check(one, ready=own) for one, own in zip(subjects, plans, strict=True)]
     faults = [fault for _, _, several in results for fault in several]
 
@@ -363,11 +383,11 @@ def test_planted_bugs_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     codegen._kernel.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(loops, "_ceil", lambda a, b: a // b)
-        wrong = check(one)[2]
+        faults = check(one)[2]
     codegen._kernel.cache_clear()
-    assert any("BlocksError" in what for what in wrong)
+    assert any("BlocksError" in fault for fault in faults)
     with monkeypatch.context() as patch:
-        patch.setattr("tests.template_cases.overrides", lambda found: [*overrides(found)][:1] * 2)
+        patch.setattr("tests.template_cases.overrides", lambda c: [*overrides(c)][:1] * 2)
         assert "has one kernel for" in check(one)[2][0]
 
 
@@ -492,8 +512,12 @@ def test_equal_templates_of_different_texts() -> None:
     plans = {
         plan_group(group, cpu(), parse_template(f"reduce_sum_1[{attrs}];"))
         for attrs in (
-            *("GRID_10-WARP_100,CTA", "GRID_/100,CTA", "GRID_10,CTA", "GRID_/100-WARP_200,CTA"),
-            *("GRID_~30000,CTA", "GRID_10-WARP_100,CTA_300"),
+            "GRID_10-WARP_100,CTA",
+            "GRID_/100,CTA",
+            "GRID_10,CTA",
+            "GRID_/100-WARP_200,CTA",
+            "GRID_~30000,CTA",
+            "GRID_10-WARP_100,CTA_300",
         )
     }
 
