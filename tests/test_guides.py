@@ -1,7 +1,8 @@
-"""The guides: every block of code runs, and prints what stands below it; links lead somewhere.
+"""Guides and the tour: blocks of code run, and print what stands below them; links lead somewhere.
 
 A page's blocks share a namespace and a folder. ``python needs=NAME`` runs where NAME is installed;
-what ``text varies`` shows differs from run to run.
+what ``text varies`` shows differs from run to run. A line of ``...`` in what is shown stands for
+any lines.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
 from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+PAGES = [*GUIDES, ROOT / "docs" / "architecture.md"]
+OMISSION = re.compile(r"^ *\.\.\.$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = ("python", "sh")
 
@@ -68,6 +72,36 @@ def printed(block: Block, names: dict[str, object], where: str) -> str:
     return out.getvalue()
 
 
+def is_abridged(shown: str, text: str) -> bool:
+    """Return whether ``shown`` is ``text`` without some lines, for which lines of ``...`` stand.
+
+    A text that has such lines itself, and is shown in full, is no abridgement.
+    """
+    kept = OMISSION.split(shown)
+    pattern = r"(?:[^\n]*\n)*?[^\n]*".join(re.escape(k) for k in kept)
+    return len(kept) > 1 and re.fullmatch(pattern, text) is not None
+
+
+def abridged(shown: str, text: str) -> str:
+    """Return a text without the lines that ``shown``, an abridgement of an earlier one, leaves out.
+
+    Where it is not clear which these are, the whole text is returned.
+    """
+    if is_abridged(shown, text) or OMISSION.search(shown) is None:
+        return shown if is_abridged(shown, text) else text
+    old, new = shown.splitlines(keepends=True), text.splitlines(keepends=True)
+    lines: list[str] = []
+    for _, i, j, first, end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        omitted = [k for k in range(i, j) if OMISSION.match(old[k])]
+        if not omitted:
+            lines += new[first:end]
+            continue
+        before, behind = omitted[0] - i, j - 1 - omitted[-1]
+        lines += [*new[first : first + before], "...\n", *new[max(first, end - behind) : end]]
+    result = "".join(lines)
+    return result if is_abridged(result, text) else text
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_code_prints_what_is_below_it(
     path: Path,
@@ -98,7 +132,8 @@ def test_code_prints_what_is_below_it(
         if after is None:
             assert not out, f"{path.name}: nothing below shows what is printed: {out}"
         elif after.note != "varies" or request.config.getoption("--update-golden"):
-            changes.append((after, out + "\n" if out else ""))
+            text = out + "\n" if out else ""
+            changes.append((after, abridged(after.text, text)))
         else:
             assert out
     for block, text in reversed(changes):
@@ -120,4 +155,26 @@ def test_links_lead_somewhere(path: Path) -> None:
     for target in links(path):
         assert (path.parent / target).exists(), target
     if path.stem == "index":
-        assert {p.name for p in PAGES} - {"index.md"} <= set(links(path))
+        assert {p.name for p in GUIDES} - {"index.md"} <= set(links(path))
+
+
+def test_an_abridged_text_has_all_other_lines() -> None:
+    """Lines of dots stand for whole lines, at any place; what else differs is found."""
+    text = "a\nb\nc\nd\n"
+
+    assert is_abridged("a\n...\nd\n", text) and is_abridged("...\nc\n  ...\n", text)
+    assert is_abridged("a\nb\n...\nc\nd\n", "a\nb\n\nc\nd\n")
+    assert not is_abridged("a\n...\nx\n", text) and not is_abridged("a\n...\nc\n", text)
+    assert not is_abridged("b\n...\nd\n", text) and not is_abridged("a\n...\nb\n", text)
+    assert not is_abridged(text, text)
+
+
+def test_an_abridgement_follows_its_text() -> None:
+    """What an abridgement leaves out is left out of the text that takes the old one's place."""
+    shown = "name 1\na\n...\ny\nend\n"
+    text = "name 2\na\nb\nc\nx\ny\nend\n"
+
+    assert abridged(shown, text) == "name 2\na\n...\ny\nend\n"
+    assert abridged("a\n...\nc\n", "x\ny\nz\nc\n") == "x\n...\nc\n"
+    assert abridged("a\nb\n", "a\nc\n") == "a\nc\n"
+    assert abridged("...\n", "") == ""

@@ -25,9 +25,9 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_documentation_has_the_recorded_table(functions: Any) -> None:
-    """Every row stands in docs/architecture.md."""
+    """Every row stands in docs/lowering.md."""
     _, *lines = functions.TABLE.read_text().splitlines()
-    text = (ROOT / "docs" / "architecture.md").read_text()
+    text = (ROOT / "docs" / "lowering.md").read_text()
 
     assert [row for row in functions.markdown(lines) if row not in text] == []
     assert len(lines) == len(functions.ROWS)
