@@ -327,7 +327,7 @@ DEMANDS: tuple[Demand, ...] = (
             "tests/emulator/test_machine.py",
             "tests/emulator/test_kernels.py",
             "tests/runtime/opencl/test_work_group_sizes.py",
-            "tests/dialects/test_bundles.py",
+            "tests/dialects/test_thread_accesses.py",
         ),
     ),
     Demand(

@@ -1,4 +1,4 @@
-"""Dialects: how one C-like language spells what a kernel AST says. A dialect is a table."""
+"""Dialects: tables of the templates by which kernels are printed in C-like languages."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from passkit.ast import VARIANTS
-from passkit.errors import RegistryError, nearest
-from passkit.ir.features import (
-    MAXIMUM_NUMBER,
-    AccessFeatures,
-    AheadFeatures,
-    Features,
-    PhaseForm,
-    VectorFeatures,
+from passkit.dialects.templates import (
+    AccessTemplates,
+    PartTemplates,
+    PhaseTemplates,
+    QuotientTemplates,
+    VectorTemplates,
 )
+from passkit.errors import RegistryError, nearest
+from passkit.ir.features import MAXIMUM_NUMBER, Features, PhaseForm
 from passkit.values.dtype import DType
 from passkit.values.named import NamedRegistry
 
@@ -39,365 +39,91 @@ NARROW_CASTS = {
     **dict.fromkeys(["float32/float16", "float64/float16"], "narrow_f16({value})"),
     "float32/bfloat16": "narrow_bf16({value})",
 }
-"""The conversions of 16-bit floats that kernels need, for dialects that store those as integers."""
-
-
-@frozen(kw_only=True)
-class RowTemplates:
-    """Spellings for tiles of short rows: what stands in front of the rows, in one, behind them.
-
-    ``{name}`` is a fold's name or a divisor's, ``{most}`` the most rows, ``{rows}`` how many there
-    are and ``{row}`` the number of one; ``{fold}`` begins a fold, ``{to}`` is where results lie.
-    """
-
-    folds: str
-    begin: str
-    end: str
-    results: str
-    divisors: str
-    divisor: str
-
-
-@frozen(kw_only=True)
-class PairTemplates:
-    """Spellings for short rows that a loop takes two at a time, as whole vectors.
-
-    ``rows`` are those of what stands around them; ``loop`` is the loop over {rows} of {length}
-    elements, to its ``end``. No single one is left where their number is ``even``. ``fixed`` is the
-    loop of their vectors. ``values`` loads a number of each row, ``value`` is that as a vector. In
-    ``load`` and ``store`` a row begins {stride} elements behind the one before. ``bundles`` is the
-    loop over rows that fold nothing: as many at a time as are whole vectors.
-    """
-
-    rows: RowTemplates
-    loop: str
-    bundles: str
-    even: str
-    end: str
-    fixed: str
-    values: str
-    value: str
-    load: str
-    store: str
-
-
-@frozen(kw_only=True)
-class Vectors:
-    """Spellings of a dialect in which one statement handles many lanes.
-
-    The lane loop's body is active under the mask ``m``, whose lanes are as many as its vectors
-    have: ``width``, a power of two from 16 on, or in a ``pack_loop`` {lanes} at a time, which are
-    ``pack``, a multiple of ``width``. A ``whole_loop`` has full vectors only. ``aligned_loop``
-    takes the lanes up to a cache line of {at} first. ``fixed`` is the loop of a known short extent,
-    whose vectors are numbered by k and may stay in an ``array``; ``paired`` one of which an
-    iteration has two vectors, with k = 2 and 1.
-    ``{type}`` is a scalar type.
-    ``folding`` starts a fold by a {function}, ``extreme`` one by maximum or minimum that keeps NaN,
-    ``summing`` a long one that adds floats; ``begin`` names it. ``functions`` are those of which
-    {combine} is a key, ``function`` is any other one. A ``block`` of {turns} turns of a loop over a
-    folded axis goes inside the lanes, from {var}_low to {var}_high, which ``block_end`` sets;
-    ``total`` is what a fold has in it so far. ``running`` starts a scan along the lanes, ``scan``
-    gives each lane its part; ``down_loop`` takes the last lanes first.
-    ``turn`` loads a block of an input that lies along such a loop, ``turn_rows`` one of up to
-    {most} turns that is many {lanes} wide, up to {width}, ``apart`` one of rows of {turns} elements
-    that follow each other; ``turned`` is the vector of turn number {place}. ``ahead`` asks memory
-    for a block of an input along the lanes. ``room`` is for a block of such rows, ``put`` a turn's
-    vector in it, ``together`` stores the rows; a row has {vector} elements, which are ``width``,
-    and a block for ``turn`` has {block}. ``columns`` loads rows of {count} elements that follow
-    each other, one row for each lane, from {at} on; ``column`` is element {k} of all rows.
-    """
-
-    local: str
-    loop: str
-    whole_loop: str
-    pack_loop: str
-    aligned_loop: str
-    fixed: str
-    paired: str
-    loop_end: str
-    load: str
-    load_one: str
-    load_strided: str
-    load_second: str
-    load_back: str
-    gather: str
-    gather_at: str
-    store: str
-    stream: str
-    store_strided: str
-    select: str
-    branch: str
-    splat: str
-    lane_value: str
-    both: str
-    only: str
-    divisor: str
-    known_divisor: str
-    among: str
-    array: str
-    folding: str
-    function: str
-    extreme: str
-    summing: str
-    begin: str
-    take: str
-    result: str
-    rows: RowTemplates
-    pairs: PairTemplates
-    block: str
-    block_end: str
-    turn: str
-    turn_rows: str
-    apart: str
-    ahead: str
-    turned: str
-    room: str
-    put: str
-    together: str
-    total: str
-    running: str
-    scan: str
-    down_loop: str
-    functions: Mapping[str, str] = field(factory=dict)
-    columns: str = ""
-    column: str = ""
-    width: int = 16
-    pack: int = 64
-
-    def __attrs_post_init__(self) -> None:
-        """Check the widths. Raises: RegistryError if they cannot be."""
-        if self.width < 16 or self.width & (self.width - 1):
-            raise RegistryError(
-                f"a dialect has vectors of {self.width} elements; the width must be a power of two "
-                f"from 16 on"
-            )
-        if self.pack < self.width or self.pack % self.width:
-            raise RegistryError(
-                f"a dialect has packs of {self.pack} elements and vectors of {self.width}; a pack "
-                f"must be one or more vectors"
-            )
-
-    @property
-    def features(self) -> VectorFeatures:
-        """The widths of vectors, and what the language does with them."""
-        return VectorFeatures(
-            width=self.width,
-            interleaved_width=self.pack,
-            unrolls=bool(self.fixed),
-            loads_columns=bool(self.columns),
-        )
-
-
-@frozen(kw_only=True)
-class PartTemplates:
-    """Spellings for packed kernels in a dialect whose kernels get begin and end of their tiles.
-
-    ``function`` opens the function of a part called {name}; ``call`` calls it for its own of the
-    kernel's tiles, those from {first} to {last}, which it counts from 0, as {begin} to {end}. It
-    gets {buffers} and {sizes}: of those of the kernel the one that is number {k}.
-    """
-
-    function: str
-    call: str
-    buffer: str
-    size: str
-
-
-@frozen(kw_only=True)
-class PhaseTemplates:
-    """Spellings for kernels of several phases, between which all tiles wait for each other.
-
-    Either tiles can ``wait`` in the middle of a kernel called {name}, with ``head`` in front of it,
-    and ``buffer`` is one that a phase reads of an earlier one, so that no load moves up; or
-    each phase is a ``function`` opened as a kernel is, and a launch for each runs one after the
-    other. What is launched is the function itself, or with a ``turn`` the kernel: a line of it
-    calls {function} if the size argument behind the last one, number {k}, is {phase}.
-    """
-
-    head: str = ""
-    wait: str = ""
-    buffer: str = ""
-    function: str = ""
-    turn: str = ""
-
-    @property
-    def form(self) -> PhaseForm:
-        """How the phases of a kernel follow each other."""
-        return PhaseForm.BARRIER if self.wait else PhaseForm.FUNCTIONS
-
-
-@frozen(kw_only=True)
-class WholeTemplates:
-    """Spellings for bundles that are vectors of {count} numbers of a {type}, computed as one.
-
-    ``take`` loads one from {at} on, of which {left} elements are there, and ``put`` stores
-    {value}; both may ask for the {space} of a buffer: ``space`` is that of arguments and of
-    scratch. ``places`` are a loop's next ones behind {first}. A comparison gives a mask, whose
-    elements have the type that is in ``masks`` for their bytes; ``select`` takes {a} where it is
-    set. ``keep`` is {new} where elements are, else {old}; ``each`` joins the elements of {name}
-    into {acc} by {combine}. ``calls`` are the functions that take vectors.
-    """
-
-    kind: str
-    splat: str
-    convert: str
-    select: str
-    take: str
-    put: str
-    space: tuple[str, str]
-    places: str
-    keep: str
-    each: str
-    masks: Mapping[int, str]
-    calls: Mapping[str, str]
-
-
-@frozen(kw_only=True)
-class AheadTemplates:
-    """Spellings for several bundles in each turn of a lane, all of which it asks for first.
-
-    So more memory is on its way. ``array`` is what is loaded for {turns} of them, and ``loop`` a
-    loop over these, {name}_turn; {name}_``here`` is the number of a bundle, which has the next
-    lane's ``step`` behind it, or of all threads of a tile ``step_of_tile``; ``within`` a test that
-    there is such a bundle, ``beyond`` ends the loop where there is none, and ``now`` names what was
-    loaded for one. A lane asks for ``most`` at a time, and ``nbytes``, of which each bundle takes
-    what it loads; where there are known to be fewer than ``lanes`` have in all their turns, there
-    are fewer turns.
-    """
-
-    array: str
-    loop: str
-    here: str
-    within: str
-    beyond: str
-    now: str
-    step: str
-    step_of_tile: str
-    most: int = 2
-    nbytes: int = 64
-    lanes: int = 8
-
-
-@frozen(kw_only=True)
-class BundleTemplates:
-    """Spellings for elements that follow each other and that one lane takes, {count} at a time.
-
-    ``whole`` is how many bundles there are of the lanes called {name}, ``first`` where one begins,
-    {name}_first; ``each`` a loop over its elements, {name}_k, which ``unroll`` announces,
-    ``element`` the number of one, ``within`` a test that it is before {stop}; ``rest`` where the
-    lanes begin that are in none. An ``array`` {name} is ``load``-ed from {at} and ``store``-d
-    there, which is ``aligned``, or ``load_any`` and ``store_any`` ask whether it is; ``load_some``
-    and ``store_some`` also where only {left} elements are there. Elements have a {type}; {space}
-    is where their buffer is, of ``space``: that of arguments and of scratch. The widest access has
-    ``nbytes``. Where there are known to be less than ``least`` bundles, which would leave most
-    lanes idle, there are none. A lane may ask for several ``ahead``. What ``computes`` with several
-    elements at once has ``vectors`` of them instead.
-    """
-
-    whole: str
-    first: str
-    array: str
-    load: str
-    load_any: str
-    load_some: str
-    store: str
-    store_any: str
-    store_some: str
-    unroll: str
-    each: str
-    element: str
-    within: str
-    rest: str
-    aligned: str
-    space: tuple[str, str] = ("", "")
-    nbytes: int = 16
-    least: int = 16
-    computes: bool = False
-    vectors: WholeTemplates | None = None
-    ahead: AheadTemplates | None = None
-
-    @property
-    def features(self) -> AccessFeatures:
-        """The vector accesses of a thread, and vectors with which it computes."""
-        ahead, functions = self.ahead, None
-        if self.computes and self.vectors is not None:
-            functions = frozenset(self.vectors.calls)
-        return AccessFeatures(
-            nbytes=self.nbytes,
-            least=self.least,
-            ahead=None
-            if ahead is None
-            else AheadFeatures(most=ahead.most, nbytes=ahead.nbytes, threads=ahead.lanes),
-            vector_functions=functions,
-        )
-
-
-@frozen(kw_only=True)
-class QuotientTemplates:
-    """Spellings of float32 quotients {x} / s without a division, which have its bits.
-
-    ``known_divisor`` is a literal {value}, 1 / s = {high} + {low}, as a divisor, ``measured`` any
-    {value};
-    ``prepare`` names it {name} where all lanes have the same. ``over`` divides {x} by {divisor},
-    ``over_array`` the elements of an array, into the array {name}. ``near_over`` takes a known one
-    and ``near_reciprocal`` an {x} from 1 to infinity: they give other bits where the quotient is
-    next to 0. ``reciprocal`` does not.
-    """
-
-    known_divisor: str
-    measured: str
-    prepare: str
-    over: str
-    over_array: str
-    near_over: str
-    reciprocal: str
-    near_reciprocal: str
+"""The conversions of 16-bit floats for dialects that store them as integers."""
 
 
 @frozen
-class Reach:
-    """What a lane of a device can do, where a dialect leaves that open.
+class ThreadFeatures:
+    """The features of a thread of a device that a language leaves open.
 
-    It takes so many bytes at a time, with which it ``computes`` at once or one by one, and
-    ``shuffles`` numbers with those next to it.
+    Attributes:
+        access_nbytes: the number of bytes of its widest access; 0 for single elements only.
+        has_vector_arithmetic: whether it computes with vectors.
+        has_shuffles: whether it exchanges values with its neighbours without memory.
     """
 
-    nbytes: int = 16
-    computes: bool = False
-    shuffles: bool = False
+    access_nbytes: int = 16
+    has_vector_arithmetic: bool = False
+    has_shuffles: bool = False
 
 
 @frozen(kw_only=True)
 class Dialect:
-    """The spellings of one language; `passkit.dialects.printer` does the printing.
+    """The templates of one language; `passkit.dialects.printer` prints kernels with them.
 
-    ``kernel`` opens a kernel and gets {name} and {params}. Loops get {var}, {start}, {stop};
-    ``fold`` joins the partial results of all lanes in {acc} into {name} by {combine} of a and b,
-    in a dialect without vectors; ``shuffled``, if given, does so where lanes hand each other
-    numbers. ``preamble`` stands before the kernels of a translation unit.
-    ``cast`` converts; ``saturate``, if given, does so from float to integer, ``truth`` to bool, and
-    ``casts`` are for pairs such as "float16/float32". ``wide`` ends literals of 64 bits.
-    ``rounded`` is a float32 of which only the bits are left that {type} has.
-    ``scratch_of_row``, if given, is scratch of which each row of a tile has {total} bytes;
-    ``loop_of_tile``, if given, a loop shared out over all threads of a tile where rows have some of
-    their own, ``fold_of_tile`` a reduction over all of them. ``first`` and ``first_of_row`` let the
-    first thread of a tile, or of a row, do alone what follows. ``wait`` lets all threads of a tile
-    come so far, ``wait_of_row`` those of a row: {memory} is the first of ``memory``, or where a
-    kernel reads its own results the second. ``product``, if given, multiplies the matrices {a} and
-    {b} into {c}, each a pointer and its strides down and along: (m, k) by (k, n).
-    ``aliased`` is a buffer whose bytes another one of the kernel has as well, where ``buffer`` says
-    that none has. ``counter``, if given, is a local that rows, taken one after the other, count up.
-    Where a language leaves open what signed integers do that overflow, ``wraps`` asks for functions
-    in the place of operators: wrapped_add, wrapped_sub and wrapped_mul.
-    ``whole_tiles``, if given, comes first in a kernel of which all tiles have equally many rows.
-    ``unpack`` and ``unpack_size``, if given, fetch arguments in front of the body; ``fence`` ends a
-    kernel that streams. With ``bundles`` a lane has several elements, with ``parts`` the parts of
-    packed kernels are functions; ``phases`` are for kernels of several. Kernels that are
-    ``compiled_here`` are C++ for passkit's prelude, with the arguments of the CPU's launcher.
-    ``language`` is the name by which operators know it that bring their own kernels, if it is not
-    the dialect's.
-    Divisions by numbers that all lanes share are ``quotients``, if given. ``calls`` maps function
-    names to spellings; where a language has one for each float type, use "exp/float32".
+    A template is a format string with placeholders in braces, see `passkit.dialects.templates`.
+
+    Attributes:
+        name: the name by which targets refer to the dialect.
+        kernel: the head of a kernel ``{name}`` with ``{params}``.
+        buffer: the declaration of a buffer whose bytes no other parameter has; ``{const}`` is empty
+            for outputs.
+        aliased: that of one whose bytes another parameter has, too.
+        size: the declaration of a size argument.
+        unpack: fetches buffer number ``{k}`` in front of the body, if parameters are packed.
+        unpack_size: fetches size argument number ``{k}``.
+        scratch: the declaration of a scratch array at ``{offset}`` bytes.
+        scratch_of_row: that of an array that each row of a tile has for itself; all of them take
+            ``{total}`` bytes.
+        scratch_base: stands in front of these declarations.
+        grid: the loop over tiles.
+        warp: the loop over the rows of a tile.
+        lane: a loop whose iterations are shared out over the threads of a row, or of a tile without
+            rows.
+        thread: a loop of one thread.
+        thread_reversed: one from the last iteration to the first.
+        lane_of_tile: a loop whose iterations are shared out over all threads of a tile, where rows
+            have some of their own.
+        fold: combines the partial results ``{acc}`` of all threads by ``{combine}`` of ``a`` and
+            ``b``, and declares the result; for languages without vectors.
+        fold_of_tile: the same for all threads of a tile, where rows have some of their own.
+        shuffled: the same as ``fold`` for threads that exchange values without memory.
+        first: stands in front of a statement that the first thread of a tile executes alone.
+        first_of_row: the same for the first thread of a row.
+        wait: a barrier of the threads of a tile.
+        wait_of_row: a barrier of the threads of a row.
+        memory: the ``{memory}`` of barriers: of a kernel in general, and of one that loads its own
+            outputs.
+        local: the declaration of a constant.
+        counter: the declaration of a variable that counts rows; empty for a division.
+        cast: a conversion.
+        saturate: a conversion from float to integer that saturates.
+        truth: a conversion to bool.
+        casts: conversions of certain pairs of types, such as "float16/float32".
+        rounded: a float32 rounded to the narrow float ``{type}``.
+        wraps: whether signed overflow is undefined in the language, so that functions
+            (``wrapped_add``, ``wrapped_sub``, ``wrapped_mul``) stand for operators.
+        infinity: the literal of infinity.
+        wide: the suffix of literals of 64 bits.
+        bits: a float of given bits.
+        prologue: lines in front of the body.
+        whole_tiles: a line in front of the body of a kernel whose tiles all have equally many rows.
+        scalars: the types by dtype.
+        calls: the functions by name, or by name and dtype, such as "exp/float32".
+        vectors: the templates of statements with vectors.
+        accesses: the templates of accesses to several elements.
+        quotients: the templates of quotients by shared divisors.
+        product: multiplies the matrices ``{a}`` (m, k) and ``{b}`` (k, n) into ``{c}``, each a
+            pointer and the strides of rows and columns.
+        parts: the templates of packed kernels.
+        phases: the templates of kernels of several phases.
+        prefetch: prefetches an element.
+        fence: ends a kernel that bypasses the caches.
+        preamble: stands in front of the kernels of a translation unit.
+        compiled_here: whether kernels are C++ for passkit's prelude, with the arguments of the
+            CPU's launcher.
+        language: the name by which operators with own kernels know the language, if it is not the
+            dialect's.
     """
 
     name: str
@@ -414,8 +140,8 @@ class Dialect:
     warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     lane: str
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
-    thread_down: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
-    loop_of_tile: str = ""
+    thread_reversed: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
+    lane_of_tile: str = ""
     fold: str = ""
     fold_of_tile: str = ""
     shuffled: str = ""
@@ -439,8 +165,8 @@ class Dialect:
     whole_tiles: str = ""
     scalars: Mapping[str, str] = field(factory=lambda: dict(SCALARS))
     calls: Mapping[str, str] = field(factory=dict)
-    vectors: Vectors | None = None
-    bundles: BundleTemplates | None = None
+    vectors: VectorTemplates | None = None
+    accesses: AccessTemplates | None = None
     quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
@@ -451,24 +177,25 @@ class Dialect:
     compiled_here: bool = False
     language: str = ""
 
-    def for_lanes(self, reach: Reach) -> Dialect:
-        """The dialect for lanes of a device that can do so much."""
-        own = evolve(self, fold=self.shuffled) if reach.shuffles and self.shuffled else self
-        if own.bundles is None:
-            return own
-        if not reach.nbytes:
-            return evolve(own, bundles=None)
-        computes = reach.computes and own.bundles.vectors is not None
-        return evolve(own, bundles=evolve(own.bundles, nbytes=reach.nbytes, computes=computes))
+    def for_threads(self, threads: ThreadFeatures) -> Dialect:
+        """Return the dialect for a device whose threads have certain features."""
+        fold = self.shuffled if threads.has_shuffles and self.shuffled else self.fold
+        accesses = self.accesses
+        if accesses is None and fold == self.fold:
+            return self
+        if accesses is not None:
+            has_arithmetic = threads.has_vector_arithmetic and accesses.vectors is not None
+            accesses = evolve(accesses, nbytes=threads.access_nbytes, has_arithmetic=has_arithmetic)
+        return evolve(self, fold=fold, accesses=accesses if threads.access_nbytes else None)
 
     @property
     def features(self) -> Features:
-        """The features of the language that passes read to decide how stages are printed."""
-        vectors, b = self.vectors, self.bundles
+        """The features of the language by which passes choose the final form of stages."""
+        vectors, accesses = self.vectors, self.accesses
         return Features(
             name=self.name,
             vectors=None if vectors is None else vectors.features,
-            accesses=None if b is None else b.features,
+            accesses=None if accesses is None else accesses.features,
             has_reciprocals=self.quotients is not None,
             has_products=bool(self.product),
             counts_rows=bool(self.counter),
@@ -479,7 +206,7 @@ class Dialect:
         )
 
     def type_of(self, dtype: DType) -> str:
-        """The scalar type of a dtype. Raises: RegistryError when the language has none."""
+        """Return the scalar type of a dtype. Raises: RegistryError if the language has none."""
         if dtype.name not in self.scalars:
             raise RegistryError(
                 f"dialect {self.name} has no type for {dtype}; cast to "
@@ -488,7 +215,7 @@ class Dialect:
         return self.scalars[dtype.name]
 
     def cast_of(self, source: DType, target: DType, value: str) -> str:
-        """A value of one dtype converted to another."""
+        """Return a value of one dtype converted to another."""
         own = self.casts.get(f"{source}/{target}")
         if own is not None:
             return own.format(type=self.type_of(target), value=value)
@@ -499,11 +226,11 @@ class Dialect:
         return template.format(type=self.type_of(target), source=self.type_of(source), value=value)
 
     def rounded_of(self, dtype: DType, value: str) -> str:
-        """A float32 rounded to what a float of 16 bits can hold."""
+        """Return a float32 rounded to a float of 16 bits."""
         return self.rounded.format(type=self.type_of(dtype), short=dtype.short, value=value)
 
     def call_of(self, name: str, dtype: DType) -> str:
-        """The spelling of a function for arguments of ``dtype``."""
+        """Return the name of a function for arguments of ``dtype`` in the language."""
         own = self.calls.get(f"{name}/{dtype.name}", self.calls.get(name))
         if own is None and name in VARIANTS:
             return self.call_of(VARIANTS[name], dtype)
@@ -514,9 +241,9 @@ _dialects: NamedRegistry[Dialect] = NamedRegistry("dialect", RegistryError)
 
 
 def register_dialect(dialect: Dialect) -> Dialect:
-    """Make a dialect known by its name; a later one of the same name replaces it.
+    """Register a dialect by its name, in place of an earlier one, and return it.
 
-    Raises: RegistryError for what is no Dialect.
+    Raises: RegistryError if it is no Dialect.
     """
     if not isinstance(dialect, Dialect):
         raise RegistryError(f"register_dialect needs a pk.Dialect, got {dialect!r}")
@@ -525,12 +252,13 @@ def register_dialect(dialect: Dialect) -> Dialect:
 
 
 def language_of(name: str) -> str:
-    """The language for which operators bring kernels, of a dialect that may not be registered."""
+    """Return the language of a dialect by which operators choose their kernels.
+
+    It is the name itself if no such dialect is registered.
+    """
     return (_dialects[name].language if name in _dialects else "") or name
 
 
-def dialect_of(what: str | Dialect) -> Dialect:
-    """A registered dialect. Raises: RegistryError with the nearest name."""
-    if isinstance(what, Dialect):
-        return what
-    return _dialects[what]
+def dialect_of(dialect: str | Dialect) -> Dialect:
+    """Return a dialect by its name. Raises: RegistryError, with the nearest name, for another."""
+    return dialect if isinstance(dialect, Dialect) else _dialects[dialect]

@@ -1,4 +1,4 @@
-"""The body of a kernel as it grows: lines, loops and the statements outside lane loops."""
+"""The text of a kernel's body: lines, blocks, loops, and statements of scalars."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from passkit.dialects.expressions import Scalars
 from passkit.values import dtype as dt
 
 INDENT = "  "
-BEHIND = "{start} + "
-"""What a loop's template has in front of a thread's number."""
+OFFSET = "{start} + "
+"""The part of a loop's template that is left out if the loop starts at 0."""
 
 
 class Body:
-    """The body of a kernel as it grows: lines, and the loops and statements outside lane loops.
+    """The text of a kernel's body while it is printed.
 
-    ``dtypes`` are those of the kernel's buffers. ``streams`` says whether a store went past the
-    caches, ``by_row`` whether what follows is inside a loop over a tile's rows, which ``has_rows``
-    says are somewhere in the kernel; ``rereads`` whether the kernel reads its own results.
+    Attributes:
+        scalars: the printer of scalar expressions.
+        dtypes: the dtypes of the kernel's buffers.
+        lines: the lines so far.
+        depth: the depth of the current block.
+        has_rows: whether the kernel has a loop over the rows of a tile.
+        rereads: whether the kernel loads its own outputs.
+        streams: whether a store bypassed the caches.
+        in_row: whether the current statement is inside of a loop over rows.
     """
 
     def __init__(
@@ -33,35 +39,35 @@ class Body:
         self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
         self.depth = 0
-        self.streams = self.by_row = False
+        self.streams = self.in_row = False
 
     @property
     def lane(self) -> str:
-        """A loop whose turns are shared out over the threads of a row, or of a tile without."""
+        """The template of a loop over the threads of a row, or of a tile without rows."""
         d = self.dialect
-        return d.loop_of_tile if self.by_tile else d.lane
+        return d.lane_of_tile if self.is_of_tile else d.lane
 
     @property
     def lane_of_block(self) -> str:
-        """A loop whose iterations all threads of a block share out, if they are not of a row."""
+        """The template of a loop over all threads of a block, unless it is inside of a row."""
         d = self.dialect
-        return d.lane if self.by_row or not d.loop_of_tile else d.loop_of_tile
+        return d.lane if self.in_row or not d.lane_of_tile else d.lane_of_tile
 
     @property
-    def by_tile(self) -> bool:
-        """Whether that are the threads of a tile whose rows have some of their own."""
-        return bool(self.dialect.loop_of_tile) and self.has_rows and not self.by_row
+    def is_of_tile(self) -> bool:
+        """Whether the threads are those of a tile whose rows have some of their own."""
+        return bool(self.dialect.lane_of_tile) and self.has_rows and not self.in_row
 
     @property
     def fold(self) -> str:
-        """What joins the partial results of those threads."""
+        """The template that combines the partial results of these threads."""
         d = self.dialect
-        return d.fold if self.by_row or not d.fold_of_tile else d.fold_of_tile
+        return d.fold if self.in_row or not d.fold_of_tile else d.fold_of_tile
 
-    def wait(self) -> None:
-        """Let all threads of the row, or of the tile, come so far."""
+    def barrier(self) -> None:
+        """Add a barrier of the threads of the row, or of the tile."""
         d = self.dialect
-        text = d.wait_of_row if self.by_row else d.wait
+        text = d.wait_of_row if self.in_row else d.wait
         if text:
             self.line(text.format(memory=d.memory[self.rereads]))
 
@@ -75,7 +81,7 @@ class Body:
         self.depth += 1
 
     def scope(self) -> None:
-        """Begin a block that is no loop."""
+        """Begin a block without a head."""
         self.line("{")
         self.depth += 1
 
@@ -85,7 +91,7 @@ class Body:
         self.line(text)
 
     def loop(self, template: str, loop: Loop) -> None:
-        """Begin a loop."""
+        """Begin a loop with a template; a second bound becomes a variable."""
         start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
         self.scalars.positions.add(loop.var.name)
         if loop.limit is not None:
@@ -96,16 +102,19 @@ class Body:
         self.open_loop(template, var=loop.var.name, start=start, stop=stop)
 
     def open_loop(self, template: str, start: str, **values: str | int) -> None:
-        """Begin a loop by its parts: from 0 on, a thread's first turn is that of its number.
+        """Begin a loop.
 
-        In each it has so many ``times`` of what threads have.
+        Args:
+            template: its template.
+            start: the text of its first value.
+            values: the texts of other placeholders; ``times`` is a factor of the step.
         """
         if start == "0":
-            template = template.replace(BEHIND, "")
+            template = template.replace(OFFSET, "")
         self.open(template.format(start=start, **{"times": "", **values}))
 
     def statement(self, s: Statement) -> None:
-        """A local or an assignment: the others are for lanes."""
+        """Add a local variable, or a store by one thread."""
         if isinstance(s, Let):
             self.let(s)
         else:
@@ -113,20 +122,20 @@ class Body:
             self.store_once(s)
 
     def let(self, let: Let) -> None:
-        """A local."""
+        """Add a local variable."""
         kind, value = self.dialect.type_of(let.var.dtype), self.scalars.expr(let.value)
         self.line(self.dialect.local.format(type=kind, name=let.var.name, value=value))
         if self.scalars.is_position(let.value):
             self.scalars.positions.add(let.var.name)
 
     def store_once(self, s: Store) -> None:
-        """An assignment by one thread, where all have the value."""
+        """Add a store by one thread of a value that all threads have."""
         d = self.dialect
-        only = d.first_of_row if self.by_row else d.first
+        only = d.first_of_row if self.in_row else d.first
         at = self.scalars.element(s.buffer, s.index)
         self.line(f"{only}{' ' * bool(only)}{at} = {self.scalars.expr(s.value)};")
 
     def store(self, s: Store) -> None:
-        """An assignment."""
+        """Add a store."""
         at = self.scalars.element(s.buffer, s.index)
         self.line(f"{at} = {self.scalars.expr(s.value)};")

@@ -1,6 +1,6 @@
 """The printer of loop IR: one walk over the final form, one method per kind of statement.
 
-It takes no decision: what the IR does not say is not printed, and no text is edited afterwards.
+It takes no decisions: the text follows from the IR alone, and is not edited afterwards.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from attrs import evolve, field, frozen
 
 from passkit.ast import Binary, Call, Const, Expr, Load, Var, left, right
 from passkit.ast.walk import walk
-from passkit.dialects.base import Dialect, QuotientTemplates
+from passkit.dialects.base import Dialect
 from passkit.dialects.expressions import ATOM, PRECEDENCE, UNARY, Scalars
+from passkit.dialects.templates import QuotientTemplates
 from passkit.errors import CodeGenError
 from passkit.ir.loop import (
     Assign,
@@ -68,7 +69,7 @@ class LoopExpressions(Scalars):
         indices: the variables of index arithmetic, whose type in C is ``index_type``. Where one is
             a value, it is converted to int64_t.
         index_type: "int" or "int64_t".
-        threads: the spellings of thread and block indices.
+        threads: the texts of thread and block indices.
     """
 
     indices: frozenset[str] = field(default=frozenset(), kw_only=True)
@@ -127,7 +128,7 @@ def print_ir(kernel: KernelIR, name: str, dialect: Dialect) -> str:
     Args:
         kernel: the kernel.
         name: the name of its function.
-        dialect: the language; it spells types, literals and functions.
+        dialect: the language; it has types, literals and functions.
 
     Raises: CodeGenError for a statement that the final form does not have.
     """
@@ -140,8 +141,8 @@ class IRPrinter:
     Args:
         kernel: the kernel.
         dialect: the language.
-        threads: the spellings of thread and block indices.
-        barriers: the spellings of barriers.
+        threads: the texts of thread and block indices.
+        barriers: the texts of barriers.
     """
 
     def __init__(
@@ -267,9 +268,9 @@ class IRPrinter:
 
     @property
     def _quotients(self) -> QuotientTemplates:
-        """Return the spellings of quotients. Raises: CodeGenError if the dialect has none."""
+        """Return the templates of quotients. Raises: CodeGenError if the dialect has none."""
         if self.dialect.quotients is None:
-            raise CodeGenError(f"dialect {self.dialect.name} has no spellings of quotients")
+            raise CodeGenError(f"dialect {self.dialect.name} has no templates of quotients")
         return self.dialect.quotients
 
     def _store(self, buffer: str, index: Expr, value: Expr, stream: bool) -> None:

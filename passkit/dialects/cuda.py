@@ -8,18 +8,15 @@ grid is that of cooperative groups, whose headers NVRTC does not bring along.
 from pathlib import Path
 
 from passkit.ast import FUNCTIONS
-from passkit.dialects.base import (
-    NARROW_CASTS,
-    SCALARS,
-    AheadTemplates,
-    BundleTemplates,
-    Dialect,
+from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.philox import PHILOX
+from passkit.dialects.scalar_special import GAMMA, SERIES
+from passkit.dialects.templates import (
+    AccessTemplates,
+    LoadAheadTemplates,
     PhaseTemplates,
     QuotientTemplates,
-    register_dialect,
 )
-from passkit.dialects.scalar_special import GAMMA, SERIES
-from passkit.dialects.words import PHILOX
 from passkit.ir.features import MAXIMUM_NUMBER
 
 REAL = {"float32": "float", "float64": "double"}
@@ -341,16 +338,16 @@ for (unsigned w = 1; w < blockDim.x * blockDim.y / 32; ++w) {{
 }}
 __syncthreads();"""
 
-BUNDLES = BundleTemplates(
+ACCESSES = AccessTemplates(
     whole="const int64_t {name}_bundles = {value};",
     first="const int64_t {name}_first = {at};",
     array="__align__(16) {type} {name}[{count}];",
     load="take({name}, {at});",
     load_any="take_any({name}, {at});",
-    load_some="take_some({name}, {at}, {left});",
+    load_some="take_some({name}, {at}, {remaining});",
     store="put({at}, {name});",
     store_any="put_any({at}, {name});",
-    store_some="put_some({at}, {name}, {left});",
+    store_some="put_some({at}, {name}, {remaining});",
     unroll="#pragma unroll",
     each="for (int {name}_k = 0; {name}_k < {count}; ++{name}_k)",
     element="const int64_t {name} = {name}_first + {name}_k;",
@@ -358,7 +355,7 @@ BUNDLES = BundleTemplates(
     rest="const int64_t {name}_rest = {value};",
     aligned="aligned<{count}>({at})",
     least=4,
-    ahead=AheadTemplates(
+    ahead=LoadAheadTemplates(
         array="__align__(16) {type} {name}_ahead[{turns}][{count}];",
         loop="for (int {name}_turn = 0; {name}_turn < {turns}; ++{name}_turn)",
         here="const int64_t {name}_here = {name}_bundle + {name}_turn * {step};",
@@ -399,7 +396,7 @@ CUDA = register_dialect(
             "for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; "
             "{var} += {times}blockDim.x)"
         ),
-        loop_of_tile=(
+        lane_of_tile=(
             "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
             " {var} += {times}blockDim.x * blockDim.y)"
         ),
@@ -417,7 +414,7 @@ CUDA = register_dialect(
         ),
         wait="__syncthreads();",
         wait_of_row="__syncwarp(threads_of_row());",
-        bundles=BUNDLES,
+        accesses=ACCESSES,
         quotients=QUOTIENTS,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,

@@ -1,16 +1,14 @@
-"""C++ for the CPU: 16 lanes of the prelude's vector types, tiles shared out by the caller."""
+"""C++ for the CPU: vectors of the prelude, 16 elements each; the caller distributes the tiles."""
 
 from pathlib import Path
 
-from passkit.dialects.base import (
-    SCALARS,
-    Dialect,
-    PairTemplates,
+from passkit.dialects.base import SCALARS, Dialect, register_dialect
+from passkit.dialects.templates import (
     PartTemplates,
     PhaseTemplates,
+    RowGroupTemplates,
     RowTemplates,
-    Vectors,
-    register_dialect,
+    VectorTemplates,
 )
 
 PRELUDE = Path(__file__).with_name("prelude")
@@ -72,16 +70,16 @@ CXX = register_dialect(
         prefetch="prefetch({at}, {mask});",
         fence="stream_fence();",
         compiled_here=True,
-        vectors=Vectors(
-            local="const auto {name} = {value};",
+        vectors=VectorTemplates(
+            let="const auto {name} = {value};",
             loop="lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             whole_loop="whole_lanes({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
-            pack_loop="lanes<{lanes}>({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
+            interleaved_loop="lanes<{width}>({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             aligned_loop=(
-                "aligned_lanes<{lanes}>({at}, {start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE"
+                "aligned_lanes<{width}>({at}, {start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE"
             ),
-            fixed="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
-            paired="paired_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
+            unrolled_loop="fixed_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
+            paired_loop="paired_lanes<{stop}>([&](int64_t {var}, auto m, auto k) PK_INLINE",
             loop_end="});",
             load="load({at}, {mask})",
             load_one="load_one({at}, {mask})",
@@ -99,79 +97,83 @@ CXX = register_dialect(
             select="select({condition}, {a}, {b})",
             branch="({condition} ? {a} : {b})",
             splat="splat<{type}>({value}, {like})",
-            lane_value="({var} + lane_index(m))",
-            both="{mask} & {condition}",
-            only="{mask} & ~({condition})",
+            element_number="({var} + lane_index(m))",
+            mask_and="{mask} & {condition}",
+            mask_and_not="{mask} & ~({condition})",
             divisor="const divisor<{type}> {name}({value});",
             known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
-            among="{name}.among({mask})",
+            masked_divisor="{name}.among({mask})",
             array="vec<{type}> {name}[{count}];",
-            folding="folding<{type}, {lanes}>({identity}, {function})",
+            accumulator="folding<{type}, {width}>({identity}, {function})",
             function="[](auto a, auto b) PK_INLINE {{ return {combine}; }}",
             functions={"a + b": "adding{}", "a * b": "multiplying{}"},
-            extreme="{which}<{type}, {lanes}>()",
-            summing="summing<{lanes}>()",
-            begin="auto {name} = {fold};",
-            take="{acc}.take({value}, {mask});",
-            result="const {type} {name} = {acc}.result();",
-            block="for (int64_t {var}_low = {start}; {var}_low < {stop}; {var}_low += {turns})",
+            extreme_accumulator="{which}<{type}, {width}>()",
+            sum_accumulator="summing<{width}>()",
+            declare_accumulator="auto {name} = {accumulator};",
+            accumulate="{acc}.take({value}, {mask});",
+            finish="const {type} {name} = {acc}.result();",
+            block_loop=(
+                "for (int64_t {var}_low = {start}; {var}_low < {stop}; {var}_low += {count})"
+            ),
             block_end=(
-                "const int64_t {var}_high = {var}_low + {turns} < {stop} ? "
-                "{var}_low + {turns} : {stop};"
+                "const int64_t {var}_high = {var}_low + {count} < {stop} ? "
+                "{var}_low + {count} : {stop};"
             ),
-            turn=(
+            transposed_load=(
                 "alignas(64) {type} {name}_block[{block}];\n"
-                "turn({name}_block, {at}, {stride}, {turns}, m);"
+                "turn({name}_block, {at}, {stride}, {count}, m);"
             ),
-            turn_rows=(
-                "alignas(64) {type} {name}[{most} * {width}];\n"
-                "turn_rows<{width}>({name}, {at}, {stride}, {turns}, {lanes});"
+            wide_transposed_load=(
+                "alignas(64) {type} {name}[{max_count} * {width}];\n"
+                "turn_rows<{width}>({name}, {at}, {stride}, {count}, {points});"
             ),
-            apart=(
-                "alignas(64) {type} {name}_block[{vector} * {turns}];\n"
-                "columns_apart<{turns}>({name}_block, {at}, m);"
+            dense_transposed_load=(
+                "alignas(64) {type} {name}_block[{vector} * {count}];\n"
+                "columns_apart<{count}>({name}_block, {at}, m);"
             ),
-            ahead="ahead({at}, {stride}, {turns}, m);",
-            turned="const auto {name} = load({name}_block + {vector} * {place}, m);",
-            room="alignas(64) {type} {name}_block[{vector} * {turns}];",
-            put="store({name}_block + {vector} * {place}, {value}, m);",
-            together="columns_together<{turns}>({at}, {name}_block, m);",
-            total="auto {name} = {value};",
-            running="auto {name} = running<{type}, {exclusive}, {down}>({identity}, {function});",
-            scan="const auto {name} = {running}.take({value}, {mask});",
+            prefetch_rows="ahead({at}, {stride}, {count}, m);",
+            transposed_row="const auto {name} = load({name}_block + {vector} * {place}, m);",
+            transposed_block="alignas(64) {type} {name}_block[{vector} * {count}];",
+            put_row="store({name}_block + {vector} * {place}, {value}, m);",
+            transposed_store="columns_together<{count}>({at}, {name}_block, m);",
+            declare="auto {name} = {value};",
+            scan="auto {name} = running<{type}, {exclusive}, {reversed}>({identity}, {function});",
+            scan_vector="const auto {name} = {scan}.take({value}, {mask});",
             columns="const auto {name} = load_columns<{count}>({at}, {mask});",
             column="{name}[{k}]",
-            down_loop="lanes_down({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
+            reversed_loop="lanes_down({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             rows=RowTemplates(
-                folds="auto {name}_rows = folds_of_rows<{most}>({fold});",
-                begin="auto {name}_lanes = {name}_rows.begin();",
-                end="{name}_rows.end({row}, {name}_lanes);",
-                results="{name}_rows.results({to}, {rows});",
-                divisors="const divisors_of_rows<{type}, {most}> {name}_rows({buffer}, {rows});",
-                divisor="const auto {name} = {name}_rows[{row}];",
-            ),
-            pairs=PairTemplates(
-                rows=RowTemplates(
-                    folds="auto {name}_rows = folds_of_pairs<{most}>({fold});",
-                    begin="auto {name}_lanes = {name}_rows.begin(rows);",
-                    end="{name}_rows.end({row}, {name}_lanes);",
-                    results="{name}_rows.results({to}, {rows});",
-                    divisors=(
-                        "const divisors_of_rows<{type}, {most}> {name}_rows({buffer}, {rows});"
-                    ),
-                    divisor="const auto {name} = rows.divisors({name}_rows, {row});",
+                row_results="auto {name}_rows = folds_of_rows<{max_rows}>({accumulator});",
+                begin_row="auto {name}_lanes = {name}_rows.begin();",
+                end_row="{name}_rows.end({row}, {name}_lanes);",
+                store_results="{name}_rows.results({to}, {count});",
+                reciprocals=(
+                    "const divisors_of_rows<{type}, {max_rows}> {name}_rows({buffer}, {count});"
                 ),
-                loop=(
+                reciprocal="const auto {name} = {name}_rows[{row}];",
+            ),
+            row_groups=RowGroupTemplates(
+                rows=RowTemplates(
+                    row_results="auto {name}_rows = folds_of_pairs<{max_rows}>({accumulator});",
+                    begin_row="auto {name}_lanes = {name}_rows.begin(rows);",
+                    end_row="{name}_rows.end({row}, {name}_lanes);",
+                    store_results="{name}_rows.results({to}, {count});",
+                    reciprocals=(
+                        "const divisors_of_rows<{type}, {max_rows}> {name}_rows({buffer}, {count});"
+                    ),
+                    reciprocal="const auto {name} = rows.divisors({name}_rows, {row});",
+                ),
+                pair_loop=(
                     "pairs_of_rows<{length}{even}>({start}, {rows}, "
                     "[&](int64_t {var}, auto rows) PK_INLINE"
                 ),
-                bundles=(
+                any_loop=(
                     "bundles_of_rows<{length}>({start}, {rows}, "
                     "[&](int64_t {var}, auto rows) PK_INLINE"
                 ),
                 even=", true",
                 end="});",
-                fixed="lanes_of_rows(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",
+                vector_loop="lanes_of_rows(rows, [&](int64_t {var}, auto m, auto k) PK_INLINE",
                 values="const auto {name}_pair = rows.values({at});",
                 value="const auto {name} = {name}_pair.at(k);",
                 load="load_apart({at}, {stride}, {mask}, k)",

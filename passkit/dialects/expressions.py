@@ -1,6 +1,6 @@
-"""Expressions in C where one value is one number: literals with their exact bits, operators, calls.
+"""The printer of scalar expressions in C: literals with their exact bits, operators, calls.
 
-Parentheses are printed only where precedence needs them.
+Parentheses are printed only where precedence requires them.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ PRECEDENCE = {
 }
 TERNARY, UNARY, ATOM = 1, 11, 13
 WRAPPED = {"+": "wrapped_add", "-": "wrapped_sub", "*": "wrapped_mul"}
-"""The functions for signed integers that may overflow, where a language asks for them."""
+"""The functions for signed integers that may overflow, for languages with `Dialect.wraps`."""
 
 
 def literal(x: Const, dialect: Dialect) -> str:
-    """A literal with the exact bits of its value."""
+    """Return a literal with the exact bits of its value."""
     dtype = x.dtype
     if dtype is dt.bool_:
         return "true" if x.integer else "false"
@@ -70,6 +70,7 @@ def literal(x: Const, dialect: Dialect) -> str:
 
 
 def _integer(value: int, dtype: DType, wide: str) -> str:
+    """Return an integer literal; ``wide`` is the suffix of those of 64 bits."""
     if dtype.kind == "i" and dtype.nbytes >= 4 and value == -(1 << (8 * dtype.nbytes - 1)):
         return f"({_integer(value + 1, dtype, wide)} - 1)"
     suffix = "u" if dtype.kind == "u" and dtype.nbytes >= 4 else ""
@@ -78,7 +79,7 @@ def _integer(value: int, dtype: DType, wide: str) -> str:
 
 
 def operator(x: Binary) -> tuple[str, int, int]:
-    """The spelling of an operator, its precedence, and what its right operand must bind by."""
+    """Return the text of an operator, its precedence, and that of its right operand at least."""
     op = "/" if x.op == "//" else x.op
     level = PRECEDENCE[op]
     # a * (b / 4) is not a * b / 4
@@ -88,42 +89,50 @@ def operator(x: Binary) -> tuple[str, int, int]:
 
 
 def division(x: Binary, dialect: Dialect) -> str | None:
-    """The function that divides integers, or takes their rest; None for every other operator."""
+    """Return the function for a quotient or remainder of integers; None for other operators."""
     if x.op not in ("/", "//", "%") or not x.a.dtype.is_integer:
         return None
     return dialect.call_of("fmod" if x.op == "%" else "cut_divide", x.dtype)
 
 
 def converted(x: Cast, text: Callable[[Expr], str], dialect: Dialect) -> str:
-    """A conversion of what ``text`` prints; to 16 bits and back is one step."""
-    found = rounding(x) if dialect.rounded else None
-    if found is not None:
-        value, dtype = found
+    """Return a conversion; one to 16 bits and back is one function.
+
+    Args:
+        x: the conversion.
+        text: prints its operand.
+        dialect: the language.
+    """
+    rounded = rounding(x) if dialect.rounded else None
+    if rounded is not None:
+        value, dtype = rounded
         return dialect.rounded_of(dtype, text(value))
     return dialect.cast_of(x.x.dtype, x.dtype, text(x.x))
 
 
 def enclosed(text: str, level: int, outer: int) -> str:
-    """A text of precedence ``level`` as an operand inside one of precedence ``outer``."""
+    """Return an operand of precedence ``level``, in parentheses if ``outer`` binds closer."""
     return f"({text})" if level < outer else text
 
 
 @frozen
 class Scalars:
-    """Expressions of one kernel in one language, each a single number.
+    """The printer of the scalar expressions of one kernel.
 
-    ``sizes`` are the kernel's size arguments; ``registers`` are its arrays of vectors, which are
-    numbered by k; ``scratch`` are the extents of its scratch arrays. Under a ``guard``, a mask of
-    lanes, nothing is loaded that no lane asks for. ``positions`` are the variables so far that
-    count loops, and those made of such: they are ``inside`` of arrays, and do not overflow;
-    ``extents`` are those that are above 0 wherever something is divided by them.
+    Attributes:
+        dialect: the language.
+        sizes: the names of size arguments.
+        registers: the names of arrays of vectors, which are indexed by ``k``.
+        scratch: the extents of scratch arrays.
+        inside: whether the expression is part of an index, which does not overflow.
+        positions: the variables so far that are loop counters or computed from such.
+        extents: the variables so far that are above 0 wherever they divide.
     """
 
     dialect: Dialect
     sizes: tuple[str, ...]
     registers: frozenset[str]
     scratch: Mapping[str, Extent]
-    guard: str = ""
     inside: bool = False
     positions: set[str] = field(factory=set, eq=False, repr=False)
     extents: set[str] = field(factory=set, eq=False, repr=False)
@@ -134,11 +143,11 @@ class Scalars:
         return evolve(self, inside=True)
 
     def expr(self, x: Expr, outer: int = 0) -> str:
-        """The text of an expression inside one of precedence ``outer``."""
+        """Return the text of an expression inside one of precedence ``outer``."""
         return enclosed(*self.leveled(x), outer)
 
     def leveled(self, x: Expr) -> tuple[str, int]:
-        """The text of an expression, and its precedence."""
+        """Return the text of an expression and its precedence."""
         match x:
             case Const():
                 text = literal(x, self.dialect)
@@ -150,9 +159,6 @@ class Scalars:
             case SizeOf(size):
                 return str(size), ATOM
             case Load(buffer, index):
-                if self.guard and self.dialect.vectors is not None:
-                    at, template = self.address(buffer, index), self.dialect.vectors.load_one
-                    return template.format(at=at, mask=self.guard), ATOM
                 return self.element(buffer, index), ATOM
             case Unary(op, a):
                 if op == "-" and self._overflows(x):
@@ -174,30 +180,31 @@ class Scalars:
         raise CodeGenError(f"the C printer does not know {type(x).__name__}")
 
     def element(self, buffer: str, index: Expr) -> str:
-        """An element of a buffer, to read or to assign."""
+        """Return an element of a buffer, to load or to store."""
         return f"{buffer}[{'k' if buffer in self.registers else self._index(index)}]"
 
     def address(self, buffer: str, index: Expr) -> str:
-        """A pointer to an element of a buffer."""
+        """Return a pointer to an element of a buffer."""
         text = self._index(index)
         return buffer if text == "0" else f"{buffer} + {text}"
 
     def is_position(self, x: Expr) -> bool:
-        """Whether a value is made of loops' variables and sizes alone."""
-        known = (Const, SizeOf, Binary, Unary, Select, Cast)
+        """Return whether a value is computed from loop counters and sizes alone."""
+        operations = (Const, SizeOf, Binary, Unary, Select, Cast)
         return all(
-            isinstance(part, known)
+            isinstance(part, operations)
             or (isinstance(part, Var) and (part.name in self.positions or part.name in self.sizes))
             for part in walk(x)
         )
 
     def _index(self, x: Expr) -> str:
+        """Return the text of an index."""
         return (self.of_indices if self.dialect.wraps else self).expr(x)
 
     def _overflows(self, x: Expr) -> bool:
-        """Whether a sum, difference or product may leave its type, which the language forbids.
+        """Return whether a sum, difference or product may overflow, which is undefined.
 
-        C computes in int what is narrower: there it is only a product of 16 bits without sign.
+        C computes narrower integers with int, in which only a product of uint16 overflows.
         """
         if not self.dialect.wraps or self.inside:
             return False
@@ -208,12 +215,14 @@ class Scalars:
         return x.dtype is dt.int32
 
     def _wrapped(self, op: str, a: Expr, b: Expr) -> str:
+        """Return the call of a function that wraps."""
         name = self.dialect.call_of(WRAPPED[op], a.dtype)
         return f"{name}({self._typed(a)}, {self._typed(b)})"
 
     def _binary(self, x: Binary) -> tuple[str, int]:
+        """Return the text and the precedence of a binary operation."""
         name = division(x, self.dialect)
-        if name is not None and not self._is_position(x):
+        if name is not None and not self._divides_by_extent(x):
             return f"{name}({self._typed(x.a)}, {self._typed(x.b)})", ATOM
         if x.op in WRAPPED and self._overflows(x):
             return self._wrapped(x.op, x.a, x.b), ATOM
@@ -224,7 +233,7 @@ class Scalars:
         return f"{self.expr(x.a, level)} {op} {self.expr(x.b, right)}", level
 
     def literal_divisor(self, c: Const) -> str:
-        """A literal as a divisor, of which `has_divisor` holds."""
+        """Return a literal for which `has_divisor` holds as a divisor."""
         templates = self.dialect.quotients
         assert templates is not None
         if not is_known_divisor(c):
@@ -233,7 +242,7 @@ class Scalars:
         return templates.known_divisor.format(value=literal(c, self.dialect), high=high, low=low)
 
     def _quotient(self, x: Binary) -> str | None:
-        """A quotient without a division; None where the language divides."""
+        """Return a quotient without a division; None for one with a division."""
         templates = self.dialect.quotients
         if templates is None or not is_quotient(x):
             return None
@@ -247,7 +256,7 @@ class Scalars:
         return templates.over.format(x=self._typed(x.a), divisor=divisor)
 
     def _short_quotient(self, x: Call) -> str | None:
-        """A quotient of which a pass has shown that a shorter form does; None for another call."""
+        """Return a call that stands for a shorter form of a quotient; None for another call."""
         templates = self.dialect.quotients
         if templates is None:
             return None
@@ -261,50 +270,52 @@ class Scalars:
                 return templates.reciprocal.format(x=self.expr(a))
         return None
 
-    def _is_position(self, x: Binary) -> bool:
-        """Whether a quotient is a part of an index: its divisor is an extent, so never 0 or -1."""
+    def _divides_by_extent(self, x: Binary) -> bool:
+        """Return whether the divisor is an extent, and so never 0 or -1."""
         b = x.b
-        extent = (isinstance(b, Const) and b.value > 0) or isinstance(b, SizeOf)
-        extent |= isinstance(b, Var) and (b.name in self.sizes or b.name in self.extents)
-        return extent and b.dtype is dt.int64
+        is_extent = (isinstance(b, Const) and b.value > 0) or isinstance(b, SizeOf)
+        is_extent |= isinstance(b, Var) and (b.name in self.sizes or b.name in self.extents)
+        return is_extent and b.dtype is dt.int64
 
     def _narrow(self, x: Expr, text: str, level: int) -> tuple[str, int]:
-        """Arithmetic on integers of 8 and 16 bits, which C does in 32, wrapped again."""
+        """Return an operation on integers of 8 or 16 bits, which C computes with 32, wrapped."""
         if not _is_narrow(x):
             return text, level
         return self.dialect.cast.format(type=self.dialect.type_of(x.dtype), value=text), UNARY
 
     def _typed(self, x: Expr) -> str:
-        """An expression whose type the language cannot mistake: a literal says its own."""
+        """Return an expression with the type that it has in the AST."""
         text = self.expr(x)
-        return text if _says_its_type(x) else self.dialect.cast_of(x.dtype, x.dtype, text)
+        return text if _has_own_type(x) else self.dialect.cast_of(x.dtype, x.dtype, text)
 
 
-def _says_its_type(x: Expr) -> bool:
-    """Whether C gives an expression its own type: literals are int, narrow integers become int."""
+def _has_own_type(x: Expr) -> bool:
+    """Return whether an expression has its type in C, where narrow integers become int."""
     match x:
         case Const():
-            plain = not x.dtype.is_integer or x.dtype is dt.int32
-            return plain and not (x.dtype.is_float and bool(np.isinf(x.value)))
+            is_plain = not x.dtype.is_integer or x.dtype is dt.int32
+            return is_plain and not (x.dtype.is_float and bool(np.isinf(x.value)))
         case Binary(_, a, b) if x.dtype is not dt.bool_:
-            return not _is_narrow(x) and _say_their_type(a, b)
+            return not _is_narrow(x) and _have_own_type(a, b)
         case Select(_, a, b):
-            return not _is_narrow(x) and _say_their_type(a, b)
+            return not _is_narrow(x) and _have_own_type(a, b)
         case Unary(_, a):
-            return not _is_narrow(x) and _says_its_type(a)
+            return not _is_narrow(x) and _has_own_type(a)
     return True
 
 
-def _say_their_type(a: Expr, b: Expr) -> bool:
-    """Whether C gives both together their own type, which a literal that is long long changes."""
-    if not (_says_its_type(a) or _says_its_type(b)):
+def _have_own_type(a: Expr, b: Expr) -> bool:
+    """Return whether an operation has the type of its operands in C: not with long literals."""
+    if not (_has_own_type(a) or _has_own_type(b)):
         return False
     return a.dtype.nbytes < 8 or not any(_is_long_long(x) for side in (a, b) for x in walk(side))
 
 
 def _is_long_long(x: Expr) -> bool:
+    """Return whether an expression is a literal whose type in C has 64 bits."""
     return isinstance(x, Const) and x.dtype.is_integer and abs(x.integer) > 0x7FFFFFFF
 
 
 def _is_narrow(x: Expr) -> bool:
+    """Return whether an expression is an integer of 8 or 16 bits."""
     return x.dtype.is_integer and x.dtype.nbytes < 4

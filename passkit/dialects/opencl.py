@@ -7,17 +7,11 @@ width. Of sin, cos and tan those that PoCL 3 has for vectors are wrong below 1e-
 
 from itertools import product
 
-from passkit.dialects.base import (
-    NARROW_CASTS,
-    BundleTemplates,
-    Dialect,
-    PhaseTemplates,
-    WholeTemplates,
-    register_dialect,
-)
+from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.philox import PHILOX
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
+from passkit.dialects.templates import AccessTemplates, PhaseTemplates, ThreadVectorTemplates
 from passkit.dialects.vector_special import gamma_functions
-from passkit.dialects.words import PHILOX
 
 FLOATS = """\
 static inline {t} absolute_{t}({t} x) {{ return as_{t}(as_{m}(x) & {magnitude}); }}
@@ -190,18 +184,18 @@ def _vector_functions() -> str:
 
 
 MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
-TAKE = "take_{space}_{type}{count}({at}, {left})"
-VECTORS = WholeTemplates(
+TAKE = "take_{space}_{type}{count}({at}, {remaining})"
+VECTORS = ThreadVectorTemplates(
     kind="{type}{count}",
     splat="({type}{count})({value})",
     convert="convert_{type}{count}({value})",
     select="({condition} ? {a} : {b})",
-    take=TAKE,
-    put="put_{space}_{type}{count}({at}, {value}, {left})",
-    space=SPACES,
-    places="{first} + ({type}{count})({numbers})",
-    keep="keep_{type}{count}({old}, {new}, {left})",
-    each=(
+    load=TAKE,
+    store="put_{space}_{type}{count}({at}, {value}, {remaining})",
+    spaces=SPACES,
+    element_numbers="{first} + ({type}{count})({numbers})",
+    masked_update="keep_{type}{count}({old}, {new}, {remaining})",
+    reduce_elements=(
         "{type} {name}_each[{count}];\n"
         "vstore{count}({name}, 0, {name}_each);\n"
         "for (int k = 0; k < {count}; ++k) {{\n"
@@ -219,7 +213,7 @@ VECTORS = WholeTemplates(
         **{f: f + "_{type}{count}" for f in ("lgamma", "digamma")},
     },
 )
-BUNDLES = BundleTemplates(
+ACCESSES = AccessTemplates(
     whole="const long {name}_bundles = {value};",
     first="const long {name}_first = {at};",
     array="{type} {name}[{count}];",
@@ -228,14 +222,14 @@ BUNDLES = BundleTemplates(
     load_some=f"vstore{{count}}({TAKE}, 0, {{name}});",
     store="*(__{space} {type}{count} *)({at}) = vload{count}(0, {name});",
     store_any="vstore{count}(vload{count}(0, {name}), 0, {at});",
-    store_some="put_{space}_{type}{count}({at}, vload{count}(0, {name}), {left});",
+    store_some="put_{space}_{type}{count}({at}, vload{count}(0, {name}), {remaining});",
     unroll="#pragma unroll",
     each="for (int {name}_k = 0; {name}_k < {count}; ++{name}_k)",
     element="const long {name} = {name}_first + {name}_k;",
     within="if ({name} < {stop})",
     rest="const long {name}_rest = {value};",
     aligned="(size_t)({at}) % sizeof({type}{count}) == 0",
-    space=SPACES,
+    spaces=SPACES,
     vectors=VECTORS,
 )
 
@@ -303,7 +297,7 @@ OPENCL = register_dialect(
         wait="barrier({memory});",
         wait_of_row="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
-        bundles=BUNDLES,
+        accesses=ACCESSES,
         saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",

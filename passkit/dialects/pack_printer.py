@@ -1,4 +1,4 @@
-"""The printer of packs of loop nests: one function, in which each block goes to its nest.
+"""The printer of packs of loop nests: one function, in which each block executes its nest.
 
 The arguments are one structure. A nest that computes several parts reads its pointers and sizes
 from the structure at positions that depend on the part: constants away from a multiple of it, or
@@ -23,7 +23,7 @@ def print_pack(pack: PackIR, name: str, dialect: Dialect) -> str:
     Args:
         pack: the pack, without violations of `passkit.ir.verify_pack`.
         name: the name of its function.
-        dialect: the language; it spells types, literals and functions.
+        dialect: the language; it has types, literals and functions.
 
     Raises: CodeGenError for a statement that the final form does not have.
     """
@@ -119,7 +119,7 @@ class _PackPrinter:
         return f"pack_words[{table}[pack_part]]"
 
     def _threads(self, nest: PackedNest) -> tuple[list[str], dict[Bind, str]]:
-        """Return definitions of block and thread indices of a nest, and their spellings."""
+        """Return definitions of block and thread indices of a nest, and their texts."""
         own, whole = nest.kernel.launch, self.pack.launch
         texts, lines = {**THREADS, Bind.GRID: "pack_block"}, []
         if own.x != whole.x:

@@ -1,8 +1,7 @@
-"""The C printer: the final form of a kernel and a dialect's table give its text.
+"""The printer of kernel ASTs in final form: the text of a kernel in a dialect.
 
-Here stands the kernel around its stages: arguments, scratch, phases and their loops. Passes of
-`passkit.transforms` decide what the stages are; their printers are `vector_printer` and
-`thread_printer`.
+This module prints what surrounds the stages: parameters, scratch, phases and their loops. Stages
+are printed by `vector_printer` and `thread_printer`.
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from itertools import groupby
 
 from attrs import evolve
 
-from passkit.ast import Expr, Var, const
+from passkit.ast import Var, const
 from passkit.ast.stage import Buffer, Let, Loop, Place
-from passkit.ast.tidy import replace_children
-from passkit.dialects.base import Dialect, PartTemplates
+from passkit.dialects.base import Dialect
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import Scalars
+from passkit.dialects.templates import PartTemplates
 from passkit.dialects.thread_printer import ThreadPrinter
 from passkit.dialects.vector_printer import VectorPrinter
 from passkit.errors import CodeGenError
@@ -32,6 +31,7 @@ from passkit.ir.final import (
     PhasedKernel,
     RowDigit,
 )
+from passkit.ir.rewrite import substitute
 from passkit.ir.threads import ThreadStmt
 from passkit.ir.vector import VectorStmt
 from passkit.schedule.shared_plan import ALIGN
@@ -39,7 +39,15 @@ from passkit.values.dtype import int64
 
 
 def print_final(form: FinalForm, name: str, dialect: Dialect) -> str:
-    """The text of a kernel in final form, without the dialect's prelude."""
+    """Return the text of a kernel in final form, without the dialect's preamble.
+
+    Args:
+        form: the kernel.
+        name: the name of its function.
+        dialect: the language.
+
+    Raises: CodeGenError for rows in registers that the dialect cannot declare.
+    """
     if isinstance(form, PhasedKernel):
         return _print_phases(form, name, dialect)
     if isinstance(form, FinalKernel) and len(form.phases) > 1:
@@ -50,25 +58,25 @@ def print_final(form: FinalForm, name: str, dialect: Dialect) -> str:
 
 
 def _print_phases(form: PhasedKernel, name: str, dialect: Dialect) -> str:
-    """A kernel whose phases are functions, and what calls the one that it is launched for."""
-    spoken = dialect.phases
-    assert spoken is not None
+    """Return a kernel whose phases are functions, and the function that calls one of them."""
+    templates = dialect.phases
+    assert templates is not None
     names = [f"{name}_phase{k}" for k in range(len(form.phases))]
     texts = [
-        _print_phase(own, function, dialect, spoken.function)
+        _print_phase(own, function, dialect, templates.function)
         for own, function in zip(form.phases, names, strict=True)
     ]
-    if not spoken.turn:
+    if not templates.turn:
         return "".join(texts)
     body = _opened(form.sizes, name, dialect, dialect.kernel)
     for k, function in enumerate(names):
-        body.line(spoken.turn.format(k=len(form.sizes), phase=k, function=function))
+        body.line(templates.turn.format(k=len(form.sizes), phase=k, function=function))
     body.close()
     return "".join(texts) + "\n".join(body.lines) + "\n"
 
 
 def _opened(sizes: Sequence[str], name: str, dialect: Dialect, head: str) -> Body:
-    """The body of a function that calls others, opened by ``head``."""
+    """Return the body of a function that calls others, opened by ``head``."""
     body = Body(Scalars(dialect, tuple(sizes), frozenset(), {}), ())
     params = [dialect.size.format(name=n) for n in sizes]
     body.open(head.format(name=name, params=", ".join(params)))
@@ -76,7 +84,7 @@ def _opened(sizes: Sequence[str], name: str, dialect: Dialect, head: str) -> Bod
 
 
 def _print_phase(form: FinalKernel | PackedKernel, name: str, dialect: Dialect, head: str) -> str:
-    """The text of a kernel of one phase, opened by ``head``."""
+    """Return the text of a kernel of one phase, opened by ``head``."""
     if isinstance(form, FinalKernel):
         return _Printer(form, dialect).kernel(name, head)
     assert dialect.parts is not None
@@ -84,30 +92,30 @@ def _print_phase(form: FinalKernel | PackedKernel, name: str, dialect: Dialect, 
 
 
 def _print_parts(
-    form: PackedKernel, name: str, dialect: Dialect, spoken: PartTemplates, head: str
+    form: PackedKernel, name: str, dialect: Dialect, templates: PartTemplates, head: str
 ) -> str:
-    """A kernel whose parts are functions: those of equal texts are one, called for each."""
+    """Return a kernel whose parts are functions; parts with equal texts share one."""
     printed: dict[int, str] = {}
-    known: dict[str, str] = {}
+    names: dict[str, str] = {}
     functions: list[str] = []
     body = _opened(form.sizes, name, dialect, head)
-    size_of = {n: spoken.size.format(k=k) for k, n in enumerate(form.sizes)}
+    size_of = {n: templates.size.format(k=k) for k, n in enumerate(form.sizes)}
     for part in form.calls:
         number = id(part.function)  # equal parts share the object
         if number not in printed:
-            printed[number] = _Printer(part.function, dialect).kernel("PART", spoken.function)
+            printed[number] = _Printer(part.function, dialect).kernel("PART", templates.function)
         text = printed[number]
-        if text not in known:
-            known[text] = f"{name}_part{len(known)}"
-            functions.append(text.replace("PART", known[text], 1))
+        if text not in names:
+            names[text] = f"{name}_part{len(names)}"
+            functions.append(text.replace("PART", names[text], 1))
         first, last = (size_of.get(t, t) for t in map(body.scalars.expr, part.span))
-        buffers = ", ".join(spoken.buffer.format(k=k) for k in part.buffers)
-        sizes = ", ".join(spoken.size.format(k=k) for k in part.sizes) or "0"
+        buffers = ", ".join(templates.buffer.format(k=k) for k in part.buffers)
+        sizes = ", ".join(templates.size.format(k=k) for k in part.sizes) or "0"
         begin, end = "begin", f"end < {last} ? end : {last}"
         if first != "0":
             begin, end = f"begin > {first} ? begin - {first} : 0", f"({end}) - {first}"
-        call = spoken.call.format(
-            **{"name": known[text], "buffers": buffers, "sizes": sizes},
+        call = templates.call.format(
+            **{"name": names[text], "buffers": buffers, "sizes": sizes},
             **{"first": first, "last": last, "begin": begin, "end": end},
         )
         for line in call.split("\n"):
@@ -117,6 +125,8 @@ def _print_parts(
 
 
 class _Printer:
+    """The text of one kernel while it is printed."""
+
     def __init__(self, final: FinalKernel, dialect: Dialect) -> None:
         self.final, self.dialect = final, dialect
         self.registers = [b for b in final.scratch if b.place is Place.LANES]
@@ -128,11 +138,13 @@ class _Printer:
         self.body = Body(scalars, (*final.params, *final.scratch), final.has_rows, rereads)
 
     def kernel(self, name: str, head: str) -> str:
+        """Return the text of the function ``name``, opened by ``head``."""
         d, body = self.dialect, self.body
         crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
-        spoken = dict.fromkeys(self.final.aliased, d.aliased)
-        spoken |= dict.fromkeys(self.final.crossing, crossing)
-        params = [spoken.get(b.name, d.buffer).format(**self._spoken(b)) for b in self.final.params]
+        templates = dict.fromkeys(self.final.aliased, d.aliased)
+        templates |= dict.fromkeys(self.final.crossing, crossing)
+        buffers = ((b, templates.get(b.name, d.buffer)) for b in self.final.params)
+        params = [template.format(**self._texts(b)) for b, template in buffers]
         params += [d.size.format(name=n) for n in self.final.sizes]
         body.open(head.format(name=name, params=", ".join(params)))
         whole = (d.whole_tiles,) if d.whole_tiles and self.final.has_whole_tiles else ()
@@ -148,54 +160,56 @@ class _Printer:
         body.close()
         return "\n".join(self._used(body.lines)) + "\n"
 
-    def _spoken(self, b: Buffer) -> dict[str, str]:
-        """What a template may say of a buffer."""
+    def _texts(self, b: Buffer) -> dict[str, str]:
+        """Return the values of placeholders for a buffer."""
         const = "" if b.written else "const "
         return {"type": self.dialect.type_of(b.dtype), "const": const, "name": b.name}
 
     def _fetched_buffers(self) -> dict[str, str]:
-        """The lines that fetch buffers, and the buffer of each."""
+        """Return the lines that fetch buffers, each with the name of its buffer."""
         if not self.dialect.unpack:
             return {}
         template, params = self.dialect.unpack, enumerate(self.final.params)
-        return {template.format(k=k, **self._spoken(b)): b.name for k, b in params}
+        return {template.format(k=k, **self._texts(b)): b.name for k, b in params}
 
     def _fetched_sizes(self) -> dict[str, str]:
-        """The lines that fetch size arguments, and the argument of each."""
+        """Return the lines that fetch size arguments, each with the name of its argument."""
         if not self.dialect.unpack_size:
             return {}
         template, sizes = self.dialect.unpack_size, enumerate(self.final.sizes)
         return {template.format(name=n, k=k): n for k, n in sizes}
 
     def _used(self, lines: list[str]) -> list[str]:
-        """The lines without fetched arguments that nothing reads."""
+        """Return the lines without those that fetch an unused argument."""
         fetched = self._fetched_buffers() | self._fetched_sizes()
         rest = "\n".join(x for x in lines if x.strip() not in fetched)
         words = set(re.findall(r"\w+", rest))
         return [x for x in lines if fetched.get(x.strip(), "") in words or x.strip() not in fetched]
 
     def _scratch(self) -> None:
-        """The arrays that a tile's stages share, and those of its rows: behind, where all have.
+        """Add the declarations of scratch arrays.
 
-        So they are in every language where arrays have places in scratch: each kind by itself.
+        Arrays of rows follow those of tiles if the dialect separates them, or if arrays have
+        offsets, which are counted in each kind by itself.
         """
         d = self.dialect
         if self.shared and d.scratch_base:
             self.body.line(d.scratch_base)
-        told = any(b.offset is not None for b in self.shared)
-        apart = told or bool(d.scratch_of_row)
-        of_tile = [b for b in self.shared if not (b.of_row and apart)]
-        of_rows = [b for b in self.shared if b.of_row and apart]
+        have_offsets = any(b.offset is not None for b in self.shared)
+        is_separate = have_offsets or bool(d.scratch_of_row)
+        of_tile = [b for b in self.shared if not (b.of_row and is_separate)]
+        of_rows = [b for b in self.shared if b.of_row and is_separate]
         for b in self.shared:
-            by_row = b.of_row and bool(d.scratch_of_row)
-            arrays, front = (of_rows, of_tile) if b.of_row and apart else (of_tile, [])
+            is_of_row = b.of_row and bool(d.scratch_of_row)
+            arrays, front = (of_rows, of_tile) if b.of_row and is_separate else (of_tile, [])
             before = _nbytes(arrays[: arrays.index(b)]) if b.offset is None else str(b.offset)
             offset = _plus(_total(front), before) if front else before
             values = {"type": d.type_of(b.dtype), "name": b.name, "offset": offset}
-            template = d.scratch_of_row if by_row else d.scratch
+            template = d.scratch_of_row if is_of_row else d.scratch
             self.body.line(template.format(total=_total(arrays), **values))
 
     def _phase(self, phase: FinalPhase) -> None:
+        """Add the loop over the tiles of a phase."""
         if phase.parts[0].span is not None:
             self._packed(phase)
             return
@@ -204,7 +218,7 @@ class _Printer:
         self.body.close()
 
     def _packed(self, phase: FinalPhase) -> None:
-        """The tiles of packed parts: which part a tile is of holds for all its threads alike."""
+        """Add the loop over the tiles of packed parts, with a uniform branch for each part."""
         block = Var("block", phase.tile.var.dtype)
         self.body.loop(self.dialect.grid, evolve(phase.tile, var=block))
         branches = [(span, list(parts)) for span, parts in groupby(phase.parts, lambda p: p.span)]
@@ -222,7 +236,7 @@ class _Printer:
         self.body.close()
 
     def _in_order(self, parts: Sequence[FinalPart]) -> None:
-        """The parts of a tile, each in a scope of its own."""
+        """Add the parts of a tile, each in a scope of its own."""
         for part in parts:
             if len(parts) > 1:
                 self.body.scope()
@@ -231,9 +245,10 @@ class _Printer:
                 self.body.close()
 
     def _part(self, part: FinalPart) -> None:
+        """Add a part, with the loop over its rows if there is one."""
         rows = None if part.are_rows_inside else part.rows
         if part.barrier_before:
-            self.body.wait()
+            self.body.barrier()
         for let in part.lets:
             self.body.let(let)
         if rows is not None:
@@ -244,17 +259,18 @@ class _Printer:
                 self.body.let(let)
             for b in self.registers:
                 self._array(b)
-        self.body.by_row = rows is not None
+        self.body.in_row = rows is not None
         for stage in part.stages:
             self._stage(stage)
-        self.body.by_row = False
+        self.body.in_row = False
         if rows is not None:
             self._step(part.digits)
             self.body.close()
 
     def _stage(self, stage: FinalStage) -> None:
+        """Add a stage."""
         if stage.barrier_before:
-            self.body.wait()
+            self.body.barrier()
         self.body.scalars.positions.update(stage.variables)
         if stage.is_of_vectors:
             vectors: tuple[VectorStmt, ...] = stage.statements  # type: ignore[assignment]
@@ -266,7 +282,10 @@ class _Printer:
     def _start(self, rows: Loop, digits: Sequence[RowDigit]) -> None:
         """Declare counted coordinates, with their values in the first row, before the row loop."""
         for let in (d.let for d in digits):
-            kind, value = self.dialect.type_of(let.var.dtype), _at(let.value, rows.var, rows.start)
+            kind, value = (
+                self.dialect.type_of(let.var.dtype),
+                substitute(let.value, {rows.var.name: rows.start}),
+            )
             values = {"type": kind, "name": let.var.name, "value": self.body.scalars.expr(value)}
             self.body.line(self.dialect.counter.format(**values))
 
@@ -285,7 +304,10 @@ class _Printer:
             body.close()
 
     def _array(self, b: Buffer) -> None:
-        """The registers that hold a row's vectors between its stages."""
+        """Add the declaration of an array of vectors in registers.
+
+        Raises: CodeGenError if the dialect has none, or the extent is not a literal.
+        """
         v = self.dialect.vectors
         if v is None or not isinstance(b.extent, int):
             raise CodeGenError(
@@ -295,37 +317,31 @@ class _Printer:
         self.body.line(v.array.format(type=kind, name=b.name, count=count))
 
 
-def _at(x: Expr, var: Var, value: Expr) -> Expr:
-    if isinstance(x, Var):
-        return value if x == var else x
-    return replace_children(x, lambda child: _at(child, var, value))
-
-
 def _total(arrays: Sequence[Buffer]) -> str:
-    """How much memory arrays take, which may lie one over the other."""
+    """Return the size in bytes of scratch arrays, which may overlap."""
     if all(b.offset is None for b in arrays):
         return _nbytes(arrays)
     begins = (0 if b.offset is None else b.offset for b in arrays)
     ends = dict.fromkeys(
         _plus(str(begin), _nbytes([b])) for b, begin in zip(arrays, begins, strict=True)
     )
-    most = max((int(e) for e in ends if e.isdigit()), default=0)
-    text = str(most)
+    text = str(max((int(e) for e in ends if e.isdigit()), default=0))
     for end in (e for e in ends if not e.isdigit()):
         text = f"({text} > {end} ? {text} : {end})"
     return text
 
 
 def _plus(a: str, b: str) -> str:
+    """Return the text of a sum."""
     return str(int(a) + int(b)) if a.isdigit() and b.isdigit() else f"{a} + {b}"
 
 
 def _nbytes(arrays: Sequence[Buffer]) -> str:
-    """How much memory arrays take one behind the other: what is known as one number."""
-    known, open_ones = 0, []
+    """Return the size in bytes of arrays one after the other; literal sizes are one number."""
+    literal, symbolic = 0, []
     for b in arrays:
         if isinstance(b.extent, int):
-            known += -(-b.extent * b.dtype.nbytes // ALIGN) * ALIGN
+            literal += -(-b.extent * b.dtype.nbytes // ALIGN) * ALIGN
         else:
-            open_ones.append(f"({b.extent} * {b.dtype.nbytes} + {ALIGN - 1}) / {ALIGN} * {ALIGN}")
-    return " + ".join([str(known)] * (known > 0 or not open_ones) + open_ones)
+            symbolic.append(f"({b.extent} * {b.dtype.nbytes} + {ALIGN - 1}) / {ALIGN} * {ALIGN}")
+    return " + ".join([str(literal)] * (literal > 0 or not symbolic) + symbolic)

@@ -1,6 +1,6 @@
-"""The printer of loops over threads: one spelling for each form of `passkit.ir.threads`.
+"""The printer of loops over threads: a template for each statement of `passkit.ir.threads`.
 
-It takes no decision: what the statements do not say is not printed.
+It takes no decisions: the text follows from the statements alone.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from attrs import evolve
 
 from passkit.ast import Const
 from passkit.ast.stage import Dot, Let, Loop, Matrix, Prefetch, Store
-from passkit.dialects.base import AheadTemplates, BundleTemplates, QuotientTemplates
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import ATOM
+from passkit.dialects.templates import AccessTemplates, LoadAheadTemplates, QuotientTemplates
 from passkit.dialects.thread_vector_printer import ThreadVectorPrinter
 from passkit.ir.loop import Assign, Declare, DivideVector, PrepareDivisor
 from passkit.ir.rewrite import substitute
@@ -97,8 +97,8 @@ class ThreadPrinter:
                 self._rows(s)
             case SequentialFor(loop, inside, unroll):
                 if unroll:
-                    body.line(f"{self._bundles.unroll} {unroll}")
-                body.loop(self.dialect.thread_down if loop.down else self.dialect.thread, loop)
+                    body.line(f"{self._templates.unroll} {unroll}")
+                body.loop(self.dialect.thread_reversed if loop.down else self.dialect.thread, loop)
                 self.print(inside)
                 body.close()
             case ThreadFor():
@@ -115,18 +115,18 @@ class ThreadPrinter:
     # Loops.
 
     def _rows(self, s: RowFor) -> None:
-        """Add loops over rows: the threads of a row take its rows one after the other."""
+        """Add loops over rows, which the threads of a row execute one after the other."""
         body = self.body
-        by_row, body.by_row = body.by_row, True
+        in_row, body.in_row = body.in_row, True
         for x in s.loops:
-            body.loop(self.dialect.thread if by_row else self.dialect.warp, x)
+            body.loop(self.dialect.thread if in_row else self.dialect.warp, x)
         self.print(s.body)
         for _ in s.loops:
             body.close()
-        body.by_row = by_row
+        body.in_row = in_row
 
     def _threads(self, s: ThreadFor) -> None:
-        """Add a loop that threads share out."""
+        """Add a loop whose iterations are shared out over threads."""
         body, loop = self.body, s.loop
         body.scalars.positions.add(loop.var.name)
         start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
@@ -137,14 +137,14 @@ class ThreadPrinter:
 
     def _access_loop(self, s: AccessFor) -> None:
         """Add a loop with vector accesses and the rest of its elements, in a scope of its own."""
-        body, t, loop = self.body, self._bundles, s.loop
+        body, t, loop = self.body, self._templates, s.loop
         around, self.access = self.access, s
         name, count = loop.var.name, s.count
         body.scalars.positions.add(name)
         start, stop = self._ends(loop)
-        most = stop if start == "0" else f"{stop} - {start}"
-        most += f" + {count - 1}" * s.is_ragged
-        whole = f"{most} / {count}" if most == stop else f"({most}) / {count}"
+        length = stop if start == "0" else f"{stop} - {start}"
+        length += f" + {count - 1}" * s.is_ragged
+        whole = f"{length} / {count}" if length == stop else f"({length}) / {count}"
         body.scope()
         body.line(t.whole.format(name=name, value=self._tested(s, whole)))
         times = f"{s.num_ahead} * " if s.num_ahead > 1 else ""
@@ -153,15 +153,15 @@ class ThreadPrinter:
         )
         body.scalars.positions.add(first_of(loop).name)
         if s.num_ahead > 1:
-            self._ask(s)
+            self._loads_ahead(s)
             self._open_iterations(s)
             body.line(self._ahead.beyond.format(name=name))
         self._first(s)
         self.print(s.body)
         for _ in range(1 + (s.num_ahead > 1)):
             body.close()
-        left = f"{name}_bundles * {count}"
-        value = left if start == "0" else f"{start} + {left}"
+        covered = f"{name}_bundles * {count}"
+        value = covered if start == "0" else f"{start} + {covered}"
         if s.is_ragged:
             value = f"{name}_bundles ? {stop} : {start}"
         body.line(t.rest.format(name=name, value=value))
@@ -174,7 +174,7 @@ class ThreadPrinter:
         assert s.rest.loop.start == rest_of(s.loop)
         self._threads(s.rest)
 
-    def _ask(self, s: AccessFor) -> None:
+    def _loads_ahead(self, s: AccessFor) -> None:
         """Add the loads of all iterations of a thread that come first."""
         body, ahead, name = self.body, self._ahead, s.loop.var.name
         loaded = [a for a in s.arrays if a.is_loaded]
@@ -191,9 +191,9 @@ class ThreadPrinter:
     def _open_iterations(self, s: AccessFor) -> None:
         """Begin the loop over the iterations of a thread that are loaded first."""
         body, ahead, name = self.body, self._ahead, s.loop.var.name
-        body.line(self._bundles.unroll)
+        body.line(self._templates.unroll)
         body.open(ahead.loop.format(name=name, turns=s.num_ahead))
-        step = ahead.step_of_tile if body.by_tile else ahead.step
+        step = ahead.step_of_tile if body.is_of_tile else ahead.step
         body.line(ahead.here.format(name=name, step=step))
 
     def _first(self, s: AccessFor) -> None:
@@ -201,11 +201,11 @@ class ThreadPrinter:
         name, start = s.loop.var.name, self._ends(s.loop)[0]
         first = f"{name}_{'here' if s.num_ahead > 1 else 'bundle'} * {s.count}"
         at = first if start == "0" else f"{start} + {first}"
-        self.body.line(self._bundles.first.format(name=name, at=at))
+        self.body.line(self._templates.first.format(name=name, at=at))
 
     def _elements(self, s: ElementFor) -> None:
         """Add the loop over the elements of an iteration."""
-        body, t, access = self.body, self._bundles, self._access
+        body, t, access = self.body, self._templates, self._access
         name = access.loop.var.name
         body.line(t.unroll)
         body.open(t.each.format(name=name, count=access.count))
@@ -225,7 +225,7 @@ class ThreadPrinter:
 
     def _tested(self, s: AccessFor, whole: str) -> str:
         """Return the number of iterations: none where they would not begin as accesses need."""
-        t = self._bundles
+        t = self._templates
         if s.is_by_size:
             texts = [self.scalars.expr(x, ATOM) for x in s.multiples]
             sizes = f"({' | '.join(texts)})" if texts[1:] else "".join(texts)
@@ -240,7 +240,7 @@ class ThreadPrinter:
 
     def _array(self, s: OpenArray | StoreArray | DeclareArray) -> None:
         """Add a statement about an array of an iteration."""
-        body, t, access = self.body, self._bundles, self._access
+        body, t, access = self.body, self._templates, self._access
         match s:
             case DeclareArray(name, dtype, is_zero):
                 kind = self.dialect.type_of(dtype)
@@ -258,7 +258,7 @@ class ThreadPrinter:
 
     def _load(self, array: AccessArray) -> str:
         """Return the load of an array."""
-        t = self._bundles
+        t = self._templates
         return self._accessed(array, (t.load, t.load_any, t.load_some))
 
     def _accessed(self, array: AccessArray, templates: tuple[str, str, str]) -> str:
@@ -268,12 +268,12 @@ class ThreadPrinter:
         index = substitute(array.index, {s.loop.var.name: first})
         at = self.scalars.address(array.buffer, index)
         template = templates[s.is_by_size + s.is_ragged]
-        left = f"{self._ends(s.loop)[1]} - {first.name}"
-        return template.format(name=array.name, at=at, left=left, **self._texts(array))
+        remaining = f"{self._ends(s.loop)[1]} - {first.name}"
+        return template.format(name=array.name, at=at, remaining=remaining, **self._texts(array))
 
     def _texts(self, array: AccessArray) -> dict[str, str | int]:
-        """Return what templates say of the elements of an array."""
-        space = self._bundles.space[array.buffer in self.scalars.scratch]
+        """Return the values of placeholders for the elements of an array."""
+        space = self._templates.spaces[array.buffer in self.scalars.scratch]
         kind = self.dialect.type_of(array.dtype)
         return {"type": kind, "count": self._access.count, "space": space}
 
@@ -314,7 +314,7 @@ class ThreadPrinter:
         strides = ", ".join(map(self.scalars.expr, (x.down, x.along)))
         return f"{self.scalars.address(x.buffer, x.start)}, {strides}"
 
-    # The tables of the language.
+    # Templates of the language.
 
     @property
     def _access(self) -> AccessFor:
@@ -323,19 +323,19 @@ class ThreadPrinter:
         return self.access
 
     @property
-    def _bundles(self) -> BundleTemplates:
-        """The spellings of vector accesses."""
-        assert self.dialect.bundles is not None  # else no pass makes statements of them
-        return self.dialect.bundles
+    def _templates(self) -> AccessTemplates:
+        """The templates of accesses."""
+        assert self.dialect.accesses is not None  # else no pass makes statements of them
+        return self.dialect.accesses
 
     @property
-    def _ahead(self) -> AheadTemplates:
-        """The spellings of accesses that come first."""
-        assert self._bundles.ahead is not None
-        return self._bundles.ahead
+    def _ahead(self) -> LoadAheadTemplates:
+        """The templates of accesses that are loaded first."""
+        assert self._templates.ahead is not None
+        return self._templates.ahead
 
     @property
     def _quotients(self) -> QuotientTemplates:
-        """The spellings of quotients."""
+        """The templates of quotients."""
         assert self.dialect.quotients is not None  # else no pass makes statements of them
         return self.dialect.quotients

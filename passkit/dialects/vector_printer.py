@@ -1,6 +1,6 @@
-"""The printer of vector loops: one spelling for each form of `passkit.ir.vector`.
+"""The printer of vector loops: a template for each statement of `passkit.ir.vector`.
 
-It takes no decision: what the statements do not say is not printed.
+It takes no decisions: the text follows from the statements alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from attrs import field, frozen
 from passkit.ast import Binary, Call, Cast, Expr, Select, Unary, Var
 from passkit.ast.stage import Let, Level, Loop, Store
 from passkit.ast.walk import children
-from passkit.dialects.base import Vectors
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import (
     ATOM,
@@ -23,6 +22,7 @@ from passkit.dialects.expressions import (
     literal,
     operator,
 )
+from passkit.dialects.templates import VectorTemplates
 from passkit.errors import CodeGenError
 from passkit.ir.loop import LetStmt, StoreStmt
 from passkit.ir.vector import (
@@ -86,11 +86,11 @@ class VectorExpressions(Scalars):
     """Expressions in vector loops.
 
     Attributes:
-        vectors: the spellings.
+        vectors: the templates of the language.
         names: the variables so far that are vectors.
     """
 
-    vectors: Vectors = field(kw_only=True)
+    vectors: VectorTemplates = field(kw_only=True)
     names: set[str] = field(factory=set, kw_only=True, eq=False)
 
     def is_vector(self, x: Expr) -> bool:
@@ -108,9 +108,9 @@ class VectorExpressions(Scalars):
         v = self.vectors
         match x:
             case Lane(var):
-                return v.lane_value.format(var=var.name), ATOM
+                return v.element_number.format(var=var.name), ATOM
             case Masked(mask, condition, is_negated):
-                template = v.only if is_negated else v.both
+                template = v.mask_and_not if is_negated else v.mask_and
                 text = template.format(mask=self.expr(mask), condition=self.expr(condition))
                 return text, 0
             case Splat(value, like, dtype):
@@ -135,7 +135,7 @@ class VectorExpressions(Scalars):
                 at = self.address(buffer, index)
                 return v.load_one.format(at=at, mask=self.expr(mask)), ATOM
             case Prepared(name, is_among):
-                text = v.among.format(name=name, mask=NUMBERED) if is_among else name
+                text = v.masked_divisor.format(name=name, mask=NUMBERED) if is_among else name
                 return text, ATOM
         return self._operation(x) if self.is_vector(x) else super().leveled(x)
 
@@ -169,7 +169,7 @@ class VectorExpressions(Scalars):
         v = self.vectors
         at, mask = self.address(x.buffer, x.index), self.expr(x.mask)
         if x.row_distance is not None:
-            return v.pairs.load.format(at=at, mask=mask, stride=self.stride(x.row_distance))
+            return v.row_groups.load.format(at=at, mask=mask, stride=self.stride(x.row_distance))
         templates = {1: v.load, 2: v.load_second, -1: v.load_back}
         template = templates.get(x.stride) if isinstance(x.stride, int) else None
         if template is not None:
@@ -216,7 +216,7 @@ class VectorPrinter:
                 body.store_once(Store(buffer, index, value))
             case VectorLet(var, value):
                 kind = body.dialect.type_of(var.dtype)
-                body.line(v.local.format(type=kind, name=var.name, value=x.expr(value)))
+                body.line(v.let.format(type=kind, name=var.name, value=x.expr(value)))
                 x.names.add(var.name)
             case WideStore():
                 self._store(s)
@@ -232,20 +232,22 @@ class VectorPrinter:
             case TransposedRow(var, name, place):
                 text = x.expr(place, UNARY)
                 texts = {"type": body.dialect.type_of(var.dtype), "name": name, "place": text}
-                body.line(v.turned.format(vector=v.width, **texts))
+                body.line(v.transposed_row.format(vector=v.width, **texts))
                 x.names.add(var.name)
             case TransposedStore(buffer, dtype, count, index):
-                template = v.room if index is None else v.together
+                template = v.transposed_block if index is None else v.transposed_store
                 at = "" if index is None else body.scalars.address(buffer, index)
                 texts = {"type": body.dialect.type_of(dtype), "name": buffer, "at": at}
-                body.line(template.format(turns=x.expr(count), vector=v.width, **texts))
+                body.line(template.format(count=x.expr(count), vector=v.width, **texts))
             case PutRow(buffer, place, value):
                 texts = {"name": buffer, "place": x.expr(place, UNARY), "value": x.expr(value)}
-                body.line(v.put.format(vector=v.width, **texts))
+                body.line(v.put_row.format(vector=v.width, **texts))
             case PrepareReciprocal():
                 self._prepare(s)
             case Accumulator():
-                body.line(v.begin.format(name=s.name, fold=self._accumulator(s)))
+                body.line(
+                    v.declare_accumulator.format(name=s.name, accumulator=self._accumulator(s))
+                )
             case RowsFor():
                 self._rows(s)
             case (
@@ -259,37 +261,37 @@ class VectorPrinter:
                 body.line(self._of_row(s))
             case LoadRowValues(var, buffer, index):
                 at = body.scalars.address(buffer, index)
-                body.line(v.pairs.values.format(name=var.name, at=at))
+                body.line(v.row_groups.values.format(name=var.name, at=at))
             case RowValues(var):
-                body.line(v.pairs.value.format(name=var.name))
+                body.line(v.row_groups.value.format(name=var.name))
                 x.names.add(var.name)
             case SetRowRegister(name, value):
                 body.line(f"{name}[k] = {x.expr(value)};")
             case Take(name, value, is_numbered):
                 mask = NUMBERED if is_numbered else MASK.name
-                body.line(v.take.format(acc=name, value=x.expr(value), mask=mask))
+                body.line(v.accumulate.format(acc=name, value=x.expr(value), mask=mask))
             case Finish(var, accumulator):
                 kind = body.dialect.type_of(var.dtype)
-                body.line(v.result.format(type=kind, name=var.name, acc=accumulator))
+                body.line(v.finish.format(type=kind, name=var.name, acc=accumulator))
             case VectorFor():
                 self._vector_loop(s)
             case SerialFor(var, start, stop, statements, is_reversed):
-                template = body.dialect.thread_down if is_reversed else body.dialect.thread
+                template = body.dialect.thread_reversed if is_reversed else body.dialect.thread
                 body.loop(template, Loop(var, start, stop, Level.THREAD))
                 self.print(statements)
                 body.close()
             case BlockFor():
                 self._blocks(s)
             case VectorDeclare(var, value):
-                body.line(v.total.format(name=var.name, value=x.expr(value)))
+                body.line(v.declare.format(name=var.name, value=x.expr(value)))
                 x.names.add(var.name)
             case VectorAssign(var, value):
                 body.line(f"{var.name} = {x.expr(value)};")
             case Scan():
                 body.line(self._scan(s))
             case ScanVector(var, scan, value):
-                texts = {"name": var.name, "running": scan, "value": x.expr(value)}
-                body.line(v.scan.format(mask=MASK.name, **texts))
+                texts = {"name": var.name, "scan": scan, "value": x.expr(value)}
+                body.line(v.scan_vector.format(mask=MASK.name, **texts))
                 x.names.add(var.name)
             case Scope(statements):
                 body.scope()
@@ -306,20 +308,20 @@ class VectorPrinter:
         texts = {
             "at": body.scalars.address(s.buffer, s.index),
             "stride": x.stride(s.stride),
-            "turns": x.expr(s.count),
+            "count": x.expr(s.count),
         }
         match s:
             case PrefetchRows():
-                text = v.ahead.format(**texts)
+                text = v.prefetch_rows.format(**texts)
             case TransposedLoad():
                 kind = body.dialect.type_of(s.dtype)
-                template = v.apart if s.is_dense else v.turn
+                template = v.dense_transposed_load if s.is_dense else v.transposed_load
                 block = MAX_BLOCK_ROWS * v.width
                 text = template.format(type=kind, name=s.name, vector=v.width, block=block, **texts)
             case WideTransposedLoad():
                 kind = body.dialect.type_of(s.dtype)
-                sizes = {"most": s.max_count, "width": s.width, "lanes": x.expr(s.points)}
-                text = v.turn_rows.format(type=kind, name=s.name, **sizes, **texts)
+                sizes = {"max_count": s.max_count, "width": s.width, "points": x.expr(s.points)}
+                text = v.wide_transposed_load.format(type=kind, name=s.name, **sizes, **texts)
         for line in text.splitlines():
             body.line(line)
 
@@ -330,7 +332,7 @@ class VectorPrinter:
         if s.row_distance is not None:
             distance = self.exprs.stride(s.row_distance)
             texts = {"at": at, "value": value, "stride": distance, "mask": MASK.name}
-            body.line(v.pairs.store.format(**texts))
+            body.line(v.row_groups.store.format(**texts))
         elif s.stride == 1:
             body.streams |= s.stream
             template = v.stream if s.stream else v.store
@@ -353,15 +355,15 @@ class VectorPrinter:
     def _accumulator(self, s: Accumulator) -> str:
         """Return the beginning of a reduction."""
         body, v = self.body, self.vectors
-        texts = {"type": body.dialect.type_of(s.dtype), "lanes": s.width}
+        texts = {"type": body.dialect.type_of(s.dtype), "width": s.width}
         if s.extreme:
-            form = v.extreme.format(which=s.extreme, **texts)
+            form = v.extreme_accumulator.format(which=s.extreme, **texts)
         elif s.is_blocked_sum:
-            form = v.summing.format(**texts)
+            form = v.sum_accumulator.format(**texts)
         else:
             identity = body.scalars.expr(s.identity)
             function = self._function(s.combine)
-            form = v.folding.format(identity=identity, function=function, **texts)
+            form = v.accumulator.format(identity=identity, function=function, **texts)
         return form
 
     def _function(self, combine: Expr) -> str:
@@ -372,11 +374,11 @@ class VectorPrinter:
     def _scan(self, s: Scan) -> str:
         """Return the beginning of a scan."""
         body = self.body
-        return self.vectors.running.format(
+        return self.vectors.scan.format(
             name=s.name,
             type=body.dialect.type_of(s.dtype),
             exclusive=str(s.is_exclusive).lower(),
-            down=str(s.is_reversed).lower(),
+            reversed=str(s.is_reversed).lower(),
             identity=body.scalars.expr(s.identity),
             function=self._function(s.combine),
         )
@@ -384,43 +386,45 @@ class VectorPrinter:
     def _of_row(self, s: RowStatement) -> str:
         """Return the text of a statement about the rows of a tile."""
         body, expr = self.body, self.body.scalars.expr
-        t = self.vectors.pairs.rows if s.is_grouped else self.vectors.rows
+        t = self.vectors.row_groups.rows if s.is_grouped else self.vectors.rows
         match s:
             case RowResults(accumulator, name, max_rows):
-                return t.folds.format(name=name, most=max_rows, fold=self._accumulator(accumulator))
+                return t.row_results.format(
+                    name=name, max_rows=max_rows, accumulator=self._accumulator(accumulator)
+                )
             case BeginRow(name):
-                return t.begin.format(name=name)
+                return t.begin_row.format(name=name)
             case EndRow(name, row):
-                return t.end.format(name=name, row=expr(row))
+                return t.end_row.format(name=name, row=expr(row))
             case StoreRowResults(name, buffer, count):
-                return t.results.format(name=name, to=buffer, rows=expr(count))
+                return t.store_results.format(name=name, to=buffer, count=expr(count))
             case RowReciprocals(name, dtype, max_rows, buffer, count):
                 kind, rows = body.dialect.type_of(dtype), expr(count)
-                texts = {"type": kind, "name": name, "buffer": buffer, "rows": rows}
-                return t.divisors.format(most=max_rows, **texts)
+                texts = {"type": kind, "name": name, "buffer": buffer, "count": rows}
+                return t.reciprocals.format(max_rows=max_rows, **texts)
             case RowReciprocal(name, row):
-                return t.divisor.format(name=name, row=expr(row))
+                return t.reciprocal.format(name=name, row=expr(row))
 
     def _rows(self, s: RowsFor) -> None:
         """Add a loop over rows."""
-        body, pairs = self.body, self.vectors.pairs
+        body, groups = self.body, self.vectors.row_groups
         if s.group is RowGroup.ONE:
             body.loop(body.dialect.warp, Loop(s.var, s.start, s.stop, Level.WARP, s.limit))
         else:
-            template = pairs.bundles if s.group is RowGroup.ANY else pairs.loop
+            template = groups.any_loop if s.group is RowGroup.ANY else groups.pair_loop
             start, rows = body.scalars.expr(s.start), body.scalars.expr(s.count)
-            even = pairs.even if s.is_even else ""
+            even = groups.even if s.is_even else ""
             texts = {"var": s.var.name, "start": start, "rows": rows, "even": even}
             body.open(template.format(length=s.length, **texts))
         self.print(s.body)
-        body.close("}" if s.group is RowGroup.ONE else pairs.end)
+        body.close("}" if s.group is RowGroup.ONE else groups.end)
 
     def _blocks(self, s: BlockFor) -> None:
         """Add a loop over blocks."""
         body, v, var = self.body, self.vectors, s.var.name
         start, stop, size = (body.scalars.expr(x) for x in (s.start, s.stop, s.size))
-        body.open(v.block.format(var=var, start=start, stop=stop, turns=size))
-        body.line(v.block_end.format(var=var, stop=stop, turns=size))
+        body.open(v.block_loop.format(var=var, start=start, stop=stop, count=size))
+        body.line(v.block_end.format(var=var, stop=stop, count=size))
         self.print(s.body)
         body.close()
 
@@ -428,25 +432,25 @@ class VectorPrinter:
         """Add a vector loop."""
         body, v = self.body, self.vectors
         if s.is_of_rows:
-            template = v.pairs.fixed
+            template = v.row_groups.vector_loop
         elif s.is_paired:
-            template = v.paired
+            template = v.paired_loop
         elif s.is_unrolled:
-            template = v.fixed
+            template = v.unrolled_loop
         elif s.is_reversed:
-            template = v.down_loop
+            template = v.reversed_loop
         elif s.aligned is not None:
             template = v.aligned_loop
         elif s.width == v.width:
             template = v.whole_loop if s.is_whole else v.loop
         else:
-            template = v.pack_loop
+            template = v.interleaved_loop
         body.open_loop(
             template,
             var=s.var.name,
             start=body.scalars.expr(s.start),
             stop=body.scalars.expr(s.stop),
-            lanes=s.width,
+            width=s.width,
             at="" if s.aligned is None else body.scalars.address(*s.aligned),
         )
         self.print(s.body)

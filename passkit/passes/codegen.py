@@ -19,7 +19,7 @@ from passkit.checks.pack_races import check_pack_races
 from passkit.checks.stage_races import check_stage_races
 from passkit.diagnostics import Diagnostic
 from passkit.dialects import dialect_of
-from passkit.dialects.base import Reach, language_of
+from passkit.dialects.base import ThreadFeatures, language_of
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
 from passkit.errors import ScheduleError
@@ -50,7 +50,7 @@ from passkit.transforms.row_threads import has_rows, row_lanes
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Extent, numel, substitute
 
-DEFAULT_REACH = Reach()
+DEFAULT_THREADS = ThreadFeatures()
 FORMAT = 1
 """A part of every key, increased when the meaning of a kernel's arguments changes."""
 
@@ -82,8 +82,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         schedule = schedules[node] if schedules is not None else _default_schedule(group, target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
-        reach = Reach(target.access, target.simd, target.shuffles)
-        kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, reach)
+        threads = ThreadFeatures(target.access, target.simd, target.shuffles)
+        kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, threads)
         is_nest = schedule.nest is not None or schedule.is_joined or schedule.block is not None
         if context.dump is not None and (is_nest or schedule.pack is not None):
             _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
@@ -151,7 +151,7 @@ def make_kernel(
     shared: SharedPlan,
     dialect: str,
     aliased: frozenset[int] = frozenset(),
-    reach: Reach = DEFAULT_REACH,
+    threads: ThreadFeatures = DEFAULT_THREADS,
 ) -> Kernel:
     """Return the kernel of a group; equal groups, schedules and dialects give equal text and key.
 
@@ -162,14 +162,14 @@ def make_kernel(
         dialect: The name of the language to print.
         aliased: Positions of inputs and outputs that share memory; dialects declare that all other
             buffers do not overlap.
-        reach: The vector accesses and shuffles that the device has.
+        threads: The features of the device's threads.
 
     Raises:
         CodeGenError: If the group cannot be lowered or printed in the dialect, or its kernel has a
             race.
         RegistryError: If there is no such dialect.
     """
-    return _kernel(group.key, schedule, shared, dialect, aliased, reach, UncachedArgument(group))
+    return _kernel(group.key, schedule, shared, dialect, aliased, threads, UncachedArgument(group))
 
 
 @lru_cache(maxsize=8192)
@@ -179,7 +179,7 @@ def _kernel(
     shared: SharedPlan,
     dialect: str,
     aliased: frozenset[int],
-    reach: Reach,
+    threads: ThreadFeatures,
     held: UncachedArgument[Group],
 ) -> Kernel:
     """Return the kernel of the group ``held.value``: lower its schedule and print the AST.
@@ -190,7 +190,7 @@ def _kernel(
         shared: the plan of the shared memory.
         dialect: the dialect to print in.
         aliased: the positions of parameters that share storage with another.
-        reach: the vector widths the target has.
+        threads: the features of the device's threads.
         held: the group, which is no part of the cache's key.
 
     Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race;
@@ -203,7 +203,7 @@ def _kernel(
         return _pack_kernel(group, schedule, dialect, aliased)
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
-    printer = dialect_of(dialect).for_lanes(reach)
+    printer = dialect_of(dialect).for_threads(threads)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     aliased_names = frozenset(ast.params[k].name for k in aliased)
     text = print_kernel(ast, "KERNEL", printer, aliased_names)

@@ -68,10 +68,10 @@ def test_nothing_beyond_an_array(name: str, end: bool, rng: Any) -> None:
         managers = {k: fenced(a, end) for k, a in given.items()}
         outs = [fenced(np.zeros_like(a), end) for a in plain]
         out = [m.__enter__() for m in outs]
-        found = exe({k: m.__enter__() for k, m in managers.items()}, out=out)
-        for a, b, wanted in zip(found, plain, pk.interpret(graph, given), strict=True):
+        actual = exe({k: m.__enter__() for k, m in managers.items()}, out=out)
+        for a, b, expected in zip(actual, plain, pk.interpret(graph, given), strict=True):
             assert a.tobytes() == b.tobytes()
-            np.testing.assert_allclose(a, wanted, rtol=1e-5)
+            np.testing.assert_allclose(a, expected, rtol=1e-5)
         for m in (*managers.values(), *outs):
             m.__exit__(None, None, None)
 

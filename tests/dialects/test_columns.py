@@ -1,4 +1,4 @@
-"""Columns of a few elements in registers, and rows in bundles: the meaning of other ways."""
+"""Columns of a few elements in registers, and groups of rows as whole vectors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OTHERS = {
     "return div(e, reduce_sum(e, axis=1, keepdims=true))",
     "long": "x: f32[5, 40, 20]; s = reduce_max(x, axis=1, keepdims=true); return sub(x, s)",
 }
-"""What keeps more than totals from stage to stage, or folds more than a handful."""
+"""Programs that stage other values than results, or reduce many elements."""
 BUNDLES = {
     **{
         f"{n} f32": f"x: f32[n, {n}]; b: f32[{n}]; return add(x, b), mul(x, b)"
@@ -41,8 +41,8 @@ BUNDLES = {
 GRAPHS = {name: pk.parse(text) for name, text in (COLUMNS | BUNDLES | OTHERS).items()}
 
 
-def test_columns_and_bundles_mean_what_the_interpreter_says(rng: Any) -> None:
-    """All kinds of totals in registers; rows of all lengths, so many that some are left over."""
+def test_columns_and_row_groups_agree_with_the_interpreter(rng: Any) -> None:
+    """Results of all kinds in registers, and rows of all lengths with a remainder."""
     prebuild(GRAPHS.values())
     for name, graph in GRAPHS.items():
         exe = pk.compile(graph)
@@ -52,8 +52,8 @@ def test_columns_and_bundles_mean_what_the_interpreter_says(rng: Any) -> None:
         assert ("_lanes = splat<" in exe.source) == (name in COLUMNS), name
 
 
-def test_rows_have_the_same_bits_in_and_out_of_bundles(rng: Any) -> None:
-    """A row by itself, and any of a bundle."""
+def test_rows_have_the_same_bits_in_and_out_of_groups(rng: Any) -> None:
+    """A row by itself has the bits of the row in a group."""
     exe = pk.compile(GRAPHS["20 f32"])
     x, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((83, 20), (20,)))
     for whole, *alone in zip(exe(x=x, b=b), *(exe(x=row[None], b=b) for row in x), strict=True):

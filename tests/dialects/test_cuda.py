@@ -1,4 +1,4 @@
-"""CUDA C: what is printed compiles to device code, by nvcc or NVRTC where either is there."""
+"""Kernels in CUDA C compile to device code, by nvcc or NVRTC if either is installed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ betainc(d, d, d), zeta(x, x), zeta(d, d)""".replace("\n", " ").replace(" return"
 
 
 def nvcc(source: Path) -> str | None:
-    """Compile a file to device code, the quick way; what the compiler says against it."""
+    """Compile a file to device code without optimization; return the errors, or None."""
     command = [
         "nvcc",
         "-std=c++17",
@@ -50,22 +50,22 @@ def nvcc(source: Path) -> str | None:
 
 
 def nvrtc(source: Path) -> str | None:
-    """The same by the run-time compiler."""
+    """Compile a file by the run-time compiler; return the errors, or None."""
     from cuda.bindings import nvrtc as rtc  # type: ignore[import-not-found,unused-ignore]
 
-    _, made = rtc.nvrtcCreateProgram(source.read_bytes(), b"kernels.cu", 0, [], [])
+    _, program = rtc.nvrtcCreateProgram(source.read_bytes(), b"kernels.cu", 0, [], [])
     options = [b"--gpu-architecture=sm_90", b"--std=c++17"]
-    (result,) = rtc.nvrtcCompileProgram(made, len(options), options)
+    (result,) = rtc.nvrtcCompileProgram(program, len(options), options)
     if int(result) == 0:
         return None
-    _, size = rtc.nvrtcGetProgramLogSize(made)
+    _, size = rtc.nvrtcGetProgramLogSize(program)
     log = b" " * size
-    rtc.nvrtcGetProgramLog(made, log)
+    rtc.nvrtcGetProgramLog(program, log)
     return log.decode()
 
 
 def compiler() -> Callable[[Path], str | None] | None:
-    """The compiler of this machine, if it has one."""
+    """Return the compiler of this machine, if it has one."""
     if shutil.which("nvcc"):
         return nvcc
     try:
@@ -75,11 +75,13 @@ def compiler() -> Callable[[Path], str | None] | None:
     return nvrtc
 
 
-needs_compiler = pytest.mark.skipif(compiler() is None, reason="neither nvcc nor NVRTC is here")
+needs_compiler = pytest.mark.skipif(
+    compiler() is None, reason="neither nvcc nor NVRTC is installed"
+)
 
 
-def said(texts: list[str], folder: Path) -> str | None:
-    """What a compiler says against a translation unit of kernels behind the preamble."""
+def errors_of(texts: list[str], folder: Path) -> str | None:
+    """Return the errors of a translation unit of kernels behind the preamble, or None."""
     source = folder / "kernels.cu"
     source.write_text("\n".join([CUDA.preamble, *texts]))
     compile_it = compiler()
@@ -94,18 +96,18 @@ def test_kernels_compile(tmp_path: Path) -> None:
     assert len(texts) == len(GOLDENS)
     texts += [k.source for k in plan(MANY, target="cuda").attrs["kernel"].values()]
 
-    assert said(texts, tmp_path) is None
+    assert errors_of(texts, tmp_path) is None
 
 
 @needs_compiler
-def test_a_mistake_is_found(tmp_path: Path) -> None:
-    """The check sees a kernel that calls what is not there."""
+def test_a_mistake_is_reported(tmp_path: Path) -> None:
+    """The check reports a kernel that calls an undefined function."""
     text = (GOLDEN / "gelu.cu").read_text().replace("erf_near(", "erg(")
 
-    assert "erg" in str(said([text], tmp_path))
+    assert "erg" in str(errors_of([text], tmp_path))
 
 
-def test_every_function_has_a_spelling() -> None:
+def test_functions_of_single_precision() -> None:
     """float32 functions are the single-precision ones; infinities and NaNs are bits."""
     (kernel,) = (
         plan("x: f32[n]; return tanh(where(less(x, inf), x, nan))", target="cuda")
@@ -130,7 +132,7 @@ WRAPPING = {
 @pytest.mark.parametrize("target", ["cuda", "opencl"])
 @pytest.mark.parametrize("text", WRAPPING)
 def test_integers_wrap(text: str, target: str) -> None:
-    """What is computed may overflow, which C leaves open; where it lies may not."""
+    """Values wrap, which is undefined for operators of C; indices do not overflow."""
     kernels = plan(text, target=target).attrs["kernel"].values()
     called = {w for k in kernels for w in re.findall(r"wrapped_[a-z]{3}", k.source)}
 
@@ -142,16 +144,16 @@ CHAIN = "x: f32[n]; y = exp(x); z = log(y); return sqrt(z)"
 
 
 @pytest.mark.parametrize("target, word", [("cuda", "__restrict__ "), ("opencl", "restrict ")])
-def test_what_takes_the_place_of_an_input_is_not_restricted(target: str, word: str) -> None:
-    """The middle one of three kernels stores where it loads: so says its text, and no other's."""
-    made = plan(CHAIN, target=target, fusion="none").attrs["kernel"]
+def test_an_output_over_an_input_is_not_restricted(target: str, word: str) -> None:
+    """Only the middle one of three kernels stores over its input, and declares no restrict."""
+    kernels = plan(CHAIN, target=target, fusion="none").attrs["kernel"]
 
-    assert [k.source.count(word) for k in made.values()] == [2, 0, 2]
+    assert [k.source.count(word) for k in kernels.values()] == [2, 0, 2]
 
 
 @pytest.mark.parametrize("target", ["cuda", "opencl"])
-def test_one_element_in_its_own_place(target: str) -> None:
-    """It is loaded by the thread that stores it, and by none that may come later."""
+def test_one_element_over_its_input(target: str) -> None:
+    """The element is loaded by the thread that stores it, and by no other one."""
     text = CHAIN.replace("[n]", "[1]")
     (_, kernel, _) = plan(text, target=target, fusion="none").attrs["kernel"].values()
     lines = [x.strip() for x in kernel.source.splitlines()]

@@ -40,12 +40,12 @@ class Fused:
         return ops == [self.node]
 
 
-def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
+def program_groups() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
     """Every program at one extent, random groups, updates of several tensors, random packs."""
-    found = {p.__name__: together(p(EXTENT)) for p in PROGRAMS}
-    found |= {f"random{seed}": random_stitch(seed) for seed in SEEDS}
+    kernels = {p.__name__: together(p(EXTENT)) for p in PROGRAMS}
+    kernels |= {f"random{seed}": random_stitch(seed) for seed in SEEDS}
     text, names = random_packs(6)
-    return found | {
+    return kernels | {
         "adam": (adam([10, 300, 7000, 40, 90000])[0], []),
         "packs": (pk.parse(text), names),
     }
@@ -55,30 +55,30 @@ def wanted() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
 def fused(target: str) -> list[Fused]:
     """The kernels of all those graphs, equal texts once; OpenCL's for groups of sixteen items."""
     own = opencl.target_with_block(16) if target == "opencl" else target
-    found: dict[str, Fused] = {}
-    for name, (graph, names) in wanted().items():
+    kernels: dict[str, Fused] = {}
+    for name, (graph, names) in program_groups().items():
         planned = plan(graph, target=own, keep_together=names)
         for node, kernel in planned.attrs["kernel"].items():
-            made = planned.attrs["schedule"][node].composition
-            found.setdefault(kernel.key, Fused(name, planned, node, kernel, made))
-    return list(found.values())
+            composition = planned.attrs["schedule"][node].composition
+            kernels.setdefault(kernel.key, Fused(name, planned, node, kernel, composition))
+    return list(kernels.values())
 
 
 def texts(target: str) -> list[str]:
     """Their texts: every program is one kernel, and most random groups are."""
-    made = fused(target)
-    whole = {f.name for f in made if f.whole}
-    kinds = [f.composition for f in made]
+    kernels = fused(target)
+    whole = {f.name for f in kernels if f.whole}
+    kinds = [f.composition for f in kernels]
 
     assert {p.__name__ for p in PROGRAMS} <= whole and len(whole) > 25
     assert kinds.count(Composition.MULTI_NEST) > 15 and kinds.count(Composition.PACKED) > 4
-    return [f.kernel.source for f in made]
+    return [f.kernel.source for f in kernels]
 
 
 @test_cuda.needs_compiler
 def test_cuda_compiles(tmp_path: Path) -> None:
     """All of them, in one translation unit."""
-    assert test_cuda.said(texts("cuda"), tmp_path) is None
+    assert test_cuda.errors_of(texts("cuda"), tmp_path) is None
 
 
 def test_opencl_syntax(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_opencl_on_a_driver(rng: np.random.Generator) -> None:
     opencl.require_pyopencl()
     for f in filter(lambda f: f.whole, fused("opencl")):
         feeds = {k: np.abs(v) for k, v in feeds_of(f.graph, rng).items()}
-        found = pk.compile(f.graph)(feeds)
-        for one, other in zip(found, pk.interpret(f.graph, feeds), strict=True):
+        actual = pk.compile(f.graph)(feeds)
+        for one, other in zip(actual, pk.interpret(f.graph, feeds), strict=True):
             scale = np.abs(other).max(initial=1e-9)
             np.testing.assert_allclose(one, other, atol=1e-5 * scale, rtol=0, err_msg=f.name)

@@ -16,7 +16,7 @@ def test_masks_of_both_halves_survive_in_memory() -> None:
     graph = pk.Graph([y])
     rng = np.random.default_rng(0)
     feeds = {name: rng.standard_normal((19, 30), np.float32) for name in "abc"}
-    (wanted,) = pk.interpret(graph, feeds)
+    (expected,) = pk.interpret(graph, feeds)
     exe = pk.compile(graph)
     for _ in range(3):
-        np.testing.assert_allclose(np.asarray(exe(feeds)[0]), wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(exe(feeds)[0]), expected, rtol=1e-5, atol=1e-6)

@@ -213,5 +213,5 @@ def test_only_the_final_form_is_printed() -> None:
     with pytest.raises(CodeGenError, match="the final form of loop IR has no loop over thread_x"):
         print_ir(kernel_ir(For(var, zero, zero, Bind.THREAD_X, ())), "k", CUDA)
     plain = evolve(CUDA, name="plain", quotients=None)
-    with pytest.raises(CodeGenError, match="dialect plain has no spellings of quotients"):
+    with pytest.raises(CodeGenError, match="dialect plain has no templates of quotients"):
         print_ir(kernel_ir(PrepareDivisor("by_t", total)), "k", plain)

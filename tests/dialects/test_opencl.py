@@ -11,8 +11,8 @@ import pytest
 
 import passkit as pk
 from passkit.dialects import OPENCL
-from passkit.dialects.needed import needed
 from passkit.dialects.opencl import COUNTS
+from passkit.dialects.used_definitions import used_definitions
 from passkit.runtime.opencl.compiler import HEAD, compiler_options
 from passkit.runtime.opencl.device import device
 from tests import opencl
@@ -60,15 +60,15 @@ SYNTAX = "\n".join(
 
 def texts() -> list[str]:
     """The goldens, and a kernel for each dtype, cast and function."""
-    found = [p.read_text() for p in sorted(GOLDEN.glob("*.cl"))]
-    assert len(found) == len(GOLDENS)
-    return found + [k.source for k in plan(MANY, target="opencl").attrs["kernel"].values()]
+    texts = [p.read_text() for p in sorted(GOLDEN.glob("*.cl"))]
+    assert len(texts) == len(GOLDENS)
+    return texts + [k.source for k in plan(MANY, target="opencl").attrs["kernel"].values()]
 
 
 def said(kernels: list[str], folder: Path) -> str:
     """What a C compiler says of them."""
     source = folder / "kernels.c"
-    preamble = needed(OPENCL.preamble, "\n".join(kernels))
+    preamble = used_definitions(OPENCL.preamble, "\n".join(kernels))
     source.write_text("\n".join([SYNTAX, preamble, *kernels]))
     command = [
         "gcc",

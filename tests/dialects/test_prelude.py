@@ -363,11 +363,11 @@ def test_rows_of_a_few_elements_are_taken_apart(checkers: dict[str, Checker], ma
     """Each column by itself, of whole vectors and of those at the end."""
     for dtype, count, n in itertools.product(FLOATS, range(2, 9), (1, 16, 64, 150)):
         x = np.arange(n * count, dtype=dtype)
-        found = np.empty((count, n), dtype)
-        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (x, found)]
+        loaded = np.empty((count, n), dtype)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in (x, loaded)]
         columns = checkers[machine].function(f"columns_{dtype}")
         columns(*pointers, ctypes.c_int64(n), ctypes.c_int64(count))
-        assert (found == x.reshape(n, count).T).all(), (dtype, count, n)
+        assert (loaded == x.reshape(n, count).T).all(), (dtype, count, n)
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
@@ -468,11 +468,11 @@ def hard_numerators(s: float, digits: int) -> list[float]:
     odd //= odd & -odd
     if odd == 1:
         return [1.0]
-    found = []
+    numerators = []
     for shift, d in itertools.product((digits, digits + 1), range(-40, 41)):
         first = d * pow(2**shift, -1, odd) % odd
-        found += [first + t * odd for t in range(3) if 0 < first + t * odd < 2**digits]
-    return [float(v) for v in found]
+        numerators += [first + t * odd for t in range(3) if 0 < first + t * odd < 2**digits]
+    return [float(v) for v in numerators]
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
@@ -493,9 +493,9 @@ def test_divisors_divide(checkers: dict[str, Checker], machine: str, dtype: str)
         x = np.concatenate([x, -x])
         extra = (ctypes.c_void_p(np.array([s]).ctypes.data),)
         with np.errstate(all="ignore"):
-            for way in ("divisor", "divisor_of_packs", "divisor_of_rows", "divisor_of_pairs"):
-                found = checkers[machine](f"{way}_{dtype}", x, extra=extra)
-                assert same_bits(found, x / s), (way, s)
+            for function in ("divisor", "divisor_of_packs", "divisor_of_rows", "divisor_of_pairs"):
+                quotients = checkers[machine](f"{function}_{dtype}", x, extra=extra)
+                assert same_bits(quotients, x / s), (function, s)
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
@@ -576,11 +576,11 @@ def test_any_lanes_are_stored(checkers: dict[str, Checker], machine: str) -> Non
     on = np.concatenate([*masks, *(rng.random((60, 16)) < 0.5), np.arange(9) % 2 == 0])
     for dtype in [*INTEGERS, *FLOATS]:
         x, y = (np.arange(k, k + on.size).astype(dtype) for k in (1, 100))
-        wanted = np.where(on, x, y)
+        expected = np.where(on, x, y)
 
         checkers[machine](f"some_{dtype}", x, out=y, extra=[on.ctypes.data_as(ctypes.c_void_p)])
 
-        assert np.array_equal(y, wanted), dtype
+        assert np.array_equal(y, expected), dtype
 
 
 CORE = "types", "masks", "memory", "loops", "arithmetic", "core"

@@ -87,17 +87,17 @@ TERMS = {"lgamma": 10.0, "digamma": 30.0}
 """The largest summand of a function near its zeros, of which the error counts there."""
 
 
-def errors(name: str, found: Array, x: Array) -> Array:
+def errors(name: str, actual: Array, x: Array) -> Array:
     """How far results are off, in units of the last place, or of the largest summand's."""
-    wanted = TRUE[name](x.astype(np.float64))
-    rounded = wanted.astype(x.dtype)
+    expected = TRUE[name](x.astype(np.float64))
+    rounded = expected.astype(x.dtype)
     size = np.minimum(np.abs(rounded), np.finfo(x.dtype).max)
     unit = np.spacing(size).astype(np.float64)
     if name in TERMS:  # the part that is taken from the reflected value grows with x
         term = TERMS[name] + np.where(x < 0, np.abs(x) * 8, 0)
         unit = np.maximum(unit, np.spacing(term.astype(np.float64)))
-    same = (found == rounded) | (np.isnan(found) & np.isnan(rounded))
-    off = np.abs(found.astype(np.float64) - wanted) / unit
+    same = (actual == rounded) | (np.isnan(actual) & np.isnan(rounded))
+    off = np.abs(actual.astype(np.float64) - expected) / unit
     return np.where(same, 0, np.where(np.isnan(off), np.inf, off))
 
 
@@ -131,9 +131,9 @@ def test_neighbours_and_powers_of_two_are_exact(checkers: dict[str, Checker], dt
 
     assert same_bits(check(f"nextafter_{suffix}", x, y), np.nextafter(x, y))
     assert same_bits(check(f"ldexp_{suffix}", x, steps.astype(dtype)), scaled)
-    found = check(f"hypot_{suffix}", x, y)
-    near = np.abs(found - wide) <= np.spacing(np.minimum(wide, np.finfo(dtype).max))
-    assert (near | (found == wide) | (np.isnan(found) & np.isnan(wide))).all()
+    actual = check(f"hypot_{suffix}", x, y)
+    near = np.abs(actual - wide) <= np.spacing(np.minimum(wide, np.finfo(dtype).max))
+    assert (near | (actual == wide) | (np.isnan(actual) & np.isnan(wide))).all()
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -174,9 +174,9 @@ def test_scalar_dialects_compute_the_same(tmp_path: Path) -> None:
         function = getattr(loaded, f"{name}_double")
         function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double]
         x = np.concatenate([np.linspace(-2.3, 2.3, 47), [0.0, -0.0, 1.0, 2.0, -1.0, 1e-9, 30.0]])
-        found = np.array([function(v) for v in x.tolist()])
-        wanted = getattr(special_functions, name)(x)
-        np.testing.assert_allclose(found, wanted, rtol=1e-13, atol=1e-14, err_msg=name)
+        actual = np.array([function(v) for v in x.tolist()])
+        expected = getattr(special_functions, name)(x)
+        np.testing.assert_allclose(actual, expected, rtol=1e-13, atol=1e-14, err_msg=name)
         single = getattr(loaded, f"{name}_float")
         single.restype, single.argtypes = ctypes.c_float, [ctypes.c_float]
         assert np.float32(single(0.3)) == pytest.approx(
@@ -218,10 +218,10 @@ def pairs(seed: int, low: float, high: float, spread: float) -> tuple[Array, Arr
     return a, a * np.exp(rng.normal(0, spread, 3000) * np.exp(rng.uniform(-6, 0, 3000)))
 
 
-def relative(found: Array, wanted: Array) -> float:
+def relative(actual: Array, expected: Array) -> float:
     """The largest relative error of what is no denormal number."""
-    some = wanted > 1e-250
-    return float(np.max(np.abs(found - wanted)[some] / wanted[some]))
+    some = expected > 1e-250
+    return float(np.max(np.abs(actual - expected)[some] / expected[some]))
 
 
 @pytest.mark.parametrize("low, high, most", [(-15, 1, 2e-13), (-1, 4, 2e-13), (4, 9, 3e-11)])
@@ -240,16 +240,16 @@ def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
     (a, b), rng = pairs(1, -3, 7, 3), np.random.default_rng(2)
     x = np.clip(rng.beta(a, b), 1e-12, 1 - 1e-12)
     true = sp.betainc(a, b, x)
-    for found in (of_series(series, "betainc", a, b, x), incomplete_functions.betainc(a, b, x)):
-        assert np.abs(found - true).max() < 1e-12
+    for actual in (of_series(series, "betainc", a, b, x), incomplete_functions.betainc(a, b, x)):
+        assert np.abs(actual - true).max() < 1e-12
         small = (true < 0.01) & (x * (a + b + 2) < a + 1)
-        assert small.sum() > 15 and relative(found[small], true[small]) < 1e-11
+        assert small.sum() > 15 and relative(actual[small], true[small]) < 1e-11
     s, q = 1 + np.exp(rng.uniform(-6, 4, 3000)), np.exp(rng.uniform(-4, 8, 3000))
-    for found in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
-        assert relative(found, sp.zeta(s, q)) < 1e-14
+    for actual in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
+        assert relative(actual, sp.zeta(s, q)) < 1e-14
     s, q = rng.integers(2, 9, 3000).astype(float), rng.uniform(-30, 0, 3000)
-    for found in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
-        assert np.allclose(found, sp.zeta(s, q), rtol=1e-13, atol=1e-13)
+    for actual in (of_series(series, "zeta", s, q), incomplete_functions.zeta(s, q)):
+        assert np.allclose(actual, sp.zeta(s, q), rtol=1e-13, atol=1e-13)
 
 
 def test_series_end_and_agree_at_their_limits(series: ctypes.CDLL) -> None:
@@ -259,10 +259,10 @@ def test_series_end_and_agree_at_their_limits(series: ctypes.CDLL) -> None:
     )
     for name, count in (("igamma", 2), ("igammac", 2), ("zeta", 2), ("betainc", 3)):
         arrays = [m.ravel() for m in np.meshgrid(*[every] * count)]
-        found = of_series(series, name, *arrays)
+        actual = of_series(series, name, *arrays)
         other = getattr(incomplete_functions, name)(*arrays)
-        np.testing.assert_allclose(found, other, rtol=1e-12, atol=1e-300, err_msg=name)
-        assert np.isfinite(found).sum() > 10
+        np.testing.assert_allclose(actual, other, rtol=1e-12, atol=1e-300, err_msg=name)
+        assert np.isfinite(actual).sum() > 10
     assert of_series(series, "zeta", np.array([2.0, 3.0]), np.array([-1.0, -1.0])).tolist()[0] == (
         math.inf
     )

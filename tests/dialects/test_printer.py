@@ -113,10 +113,10 @@ def test_the_same_text_serves_all_rows(tmp_path: Path, rng: Any) -> None:
         for n in (1, 13):
             feeds = feeds_of(graph, rng, n=n)
             sizes = tuple(number(s, {"n": n}) for s in kernel.sizes)
-            (wanted,) = pk.interpret(graph, feeds)
-            y = np.empty_like(wanted)
+            (expected,) = pk.interpret(graph, feeds)
+            y = np.empty_like(expected)
             call(library, kernel.name, [*feeds.values(), y], sizes)
-            np.testing.assert_allclose(y, wanted, rtol=2e-5, atol=2e-6)
+            np.testing.assert_allclose(y, expected, rtol=2e-5, atol=2e-6)
 
 
 # Precedence: expressions as trees, printed, compiled and compared with what the trees mean.
@@ -194,11 +194,11 @@ def test_precedence(tmp_path: Path) -> None:
     trees = [tree(rng, rng.choice(list(TYPES)), rng.randrange(2, 6)) for _ in range(1500)]
     inputs = {f"{t.short}s": np.array(VALUES[k], t.numpy) for k, t in TYPES.items()}
 
-    for x, found in zip(trees, run(trees, tmp_path), strict=True):
+    for x, actual in zip(trees, run(trees, tmp_path), strict=True):
         with np.errstate(all="ignore"):
-            wanted = np.asarray(evaluate(x, {}, inputs))
-        same = found.tobytes() == wanted.tobytes() or (found != found and wanted != wanted)
-        assert same, (x, found, wanted)
+            expected = np.asarray(evaluate(x, {}, inputs))
+        same = actual.tobytes() == expected.tobytes() or (actual != actual and expected != expected)
+        assert same, (x, actual, expected)
 
 
 def text_of(x: Expr) -> str:
@@ -235,8 +235,8 @@ def test_literals(tmp_path: Path) -> None:
     values = [ast.const(v, dt.float64) for v in (*LITERALS, nan)]
     values += [ast.const(v, dt.int64) for v in whole]
 
-    for x, found in zip(values, run(values, tmp_path), strict=True):
-        assert isinstance(x, ast.Const) and found.tobytes() == x.bits
+    for x, actual in zip(values, run(values, tmp_path), strict=True):
+        assert isinstance(x, ast.Const) and actual.tobytes() == x.bits
 
 
 @pytest.mark.parametrize("bits", [0x7FC00001, 0xFFC00000, 0x80000000, 0x00000001, 0x7F800000])
@@ -288,8 +288,8 @@ def test_single_numbers(dtype: str) -> None:
     kind = graph.inputs[0].entries[0].dtype.numpy.type
     feeds = {"x": kind(7), "y": kind(3)}
 
-    for found, wanted in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
-        assert (found.dtype, found) == (wanted.dtype, wanted)
+    for actual, expected in zip(pk.compile(graph)(feeds), pk.interpret(graph, feeds), strict=True):
+        assert (actual.dtype, actual) == (expected.dtype, expected)
 
 
 def test_what_a_dialect_lacks() -> None:

@@ -71,12 +71,12 @@ def test_divisors_of_every_kind() -> None:
     x = np.zeros((len(sums), 7), np.float32)
     x[:, 0], x[:, 3:5] = np.float32(sums), [1e-30, -1e-30]
 
-    found, total = pk.compile(GRAPHS["share f32 7"])(x=x)
+    actual, total = pk.compile(GRAPHS["share f32 7"])(x=x)
 
     with np.errstate(all="ignore"):
-        wanted = x / total
-    assert found[~np.isnan(wanted)].tobytes() == wanted[~np.isnan(wanted)].tobytes()
-    assert np.array_equal(np.isnan(found), np.isnan(wanted))
+        expected = x / total
+    assert actual[~np.isnan(expected)].tobytes() == expected[~np.isnan(expected)].tobytes()
+    assert np.array_equal(np.isnan(actual), np.isnan(expected))
 
 
 def test_both_stand_outside_the_rows() -> None:

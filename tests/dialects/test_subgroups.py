@@ -48,7 +48,7 @@ def test_language() -> None:
     assert "-cl-std=CL1.2" in compiler.compiler_options(own, 1)
 
 
-def found(rng: Any, shuffles: bool) -> list[Any]:
+def results(rng: Any, shuffles: bool) -> list[Any]:
     """Rows folded by groups of 64."""
     x = rng.standard_normal((9, 301)).astype(np.float32)
     return list(
@@ -59,16 +59,16 @@ def found(rng: Any, shuffles: bool) -> list[Any]:
 def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device whose sub-groups are emulated, folds have the bits that they have without."""
     require_pyopencl()
-    plain = found(np.random.default_rng(0), False)
+    plain = results(np.random.default_rng(0), False)
     heads: list[str] = []
 
     def text(kernels: Any, own: Callable[..., str] = compiler.program_text) -> str:
-        made = own(kernels)
-        heads.extend(line for line in made.splitlines() if line.startswith("#pragma OPENCL EXT"))
-        return EMULATED + made if "sub_group_" in made else made
+        source = own(kernels)
+        heads.extend(line for line in source.splitlines() if line.startswith("#pragma OPENCL EXT"))
+        return EMULATED + source if "sub_group_" in source else source
 
     monkeypatch.setattr(compiler, "program_text", text)
-    shuffled = found(np.random.default_rng(0), True)
+    shuffled = results(np.random.default_rng(0), True)
 
     assert heads and "cl_khr_subgroup_shuffle : enable" in "".join(heads)
     for one, other in zip(plain, shuffled, strict=True):
@@ -84,10 +84,10 @@ def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     own = dialect_of("opencl")
     broken = own.shuffled.replace("o; o >>= 1", "o > 1; o >>= 1")
     assert broken != own.shuffled
-    plain = found(np.random.default_rng(0), False)
+    plain = results(np.random.default_rng(0), False)
     text = compiler.program_text
     monkeypatch.setattr(compiler, "program_text", lambda kernels: EMULATED + text(kernels))
     monkeypatch.setattr(codegen, "dialect_of", lambda _: evolve(own, shuffled=broken))
     codegen._kernel.cache_clear()
-    assert not np.allclose(found(np.random.default_rng(0), True)[0], plain[0])
+    assert not np.allclose(results(np.random.default_rng(0), True)[0], plain[0])
     codegen._kernel.cache_clear()

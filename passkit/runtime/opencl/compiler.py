@@ -14,8 +14,8 @@ from typing import Any
 
 from attrs import field, frozen
 
-from passkit.dialects.needed import needed
 from passkit.dialects.opencl import OPENCL
+from passkit.dialects.used_definitions import used_definitions
 from passkit.errors import DeviceError
 from passkit.graph.kernel import Kernel
 from passkit.runtime.device.kernel_builder import (
@@ -150,7 +150,7 @@ def program_text(kernels: Sequence[Kernel]) -> str:
     extensions = sorted(SHUFFLE_EXTENSIONS) if "sub_group_" in body else []
     pragmas = map(EXTENSION_PRAGMA.format, extensions)
     barriers = [NO_BARRIERS] if "barrier(" in body else []
-    return "\n".join([HEAD, *pragmas, *barriers, needed(OPENCL.preamble, body), body])
+    return "\n".join([HEAD, *pragmas, *barriers, used_definitions(OPENCL.preamble, body), body])
 
 
 def function_names(kernel: Kernel) -> list[str]:

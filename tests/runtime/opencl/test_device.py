@@ -13,8 +13,8 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.dialects.needed import needed as called
 from passkit.dialects.opencl import OPENCL
+from passkit.dialects.used_definitions import used_definitions as called
 from passkit.errors import DeviceError, KernelRefusedError, MissingDependencyError
 from passkit.graph.kernel import Kernel
 from passkit.program.planning import planned

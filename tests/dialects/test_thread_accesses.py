@@ -1,4 +1,4 @@
-"""Bundles: elements of a lane by accesses of 16 bytes, wherever arrays lie."""
+"""Accesses of a thread to 16 bytes of consecutive elements, at any alignment of arrays."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ TEXTS = {
 
 
 BUNDLED = target("cuda", nests=False)
-"""The target whose kernels are all printed from bundles."""
+"""The target whose kernels are all printed from kernel ASTs."""
 
 
 def kernel_of(name: str) -> Kernel:
-    """The only kernel of one of those."""
+    """Return the only kernel of one of the texts."""
     return only(TEXTS[name])
 
 
 def only(text: str) -> Kernel:
-    """The kernel of a graph that has one."""
+    """Return the kernel of a graph that has one."""
     (kernel,) = plan(text, target=BUNDLED).attrs["kernel"].values()
     return kernel  # type: ignore[no-any-return]
 
 
 def at(array: Any, offset: int) -> Any:
-    """The same array so many bytes behind an address of 16 bytes."""
+    """Return a copy of an array at ``offset`` bytes behind a multiple of 16."""
     raw = np.zeros(array.nbytes + 32, np.uint8)
     start = -raw.ctypes.data % 16 + offset
-    made = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    made[...] = array
-    return made
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def given(name: str, n: int) -> tuple[list[Any], Any]:
-    """Arrays for one of the kernels, and what it makes of them."""
+    """Return arrays for one of the kernels, and the expected result."""
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, 200 if name == "softmax" else 100)).astype(np.float32)
     e = np.exp(x - x.max(1, keepdims=True))
@@ -70,17 +70,17 @@ def given(name: str, n: int) -> tuple[list[Any], Any]:
 
 
 def run(driver: EmulatedDevice, kernel: Kernel, name: str, n: int, offset: int = 0) -> Any:
-    """What a kernel gives of arrays that lie at an offset, next to what it is to give."""
-    inputs, wanted = given(name, n)
-    out = at(np.full_like(wanted, 77), offset)
+    """Return a kernel's result for arrays at an offset, and the expected one."""
+    inputs, expected = given(name, n)
+    out = at(np.full_like(expected, 77), offset)
     driver.launch(kernel, {"n": n}, [at(a, offset * a.itemsize // 4) for a in inputs], [out])
-    return out, wanted
+    return out, expected
 
 
-def test_wherever_arrays_lie() -> None:
-    """Whole accesses, a rest, rows that are no multiple, arrays off their address: one result.
+def test_any_alignment() -> None:
+    """Results do not depend on alignment, lengths of rows, or a remainder of elements.
 
-    A fold has the same bits wherever its input lies.
+    A reduction has the same bits for any alignment of its input.
     """
     driver, kernels = (
         EmulatedDevice(LaunchOptions(2, 64, 2)),
@@ -89,13 +89,13 @@ def test_wherever_arrays_lie() -> None:
     driver.prepare(kernels.values())
     for name, kernel in kernels.items():
         for n in (64, 37):
-            (aligned, wanted), (off, _) = (run(driver, kernel, name, n, k) for k in (0, 4))
-            np.testing.assert_allclose(aligned, wanted, rtol=2e-6, atol=1e-5)
+            (aligned, expected), (off, _) = (run(driver, kernel, name, n, k) for k in (0, 4))
+            np.testing.assert_allclose(aligned, expected, rtol=2e-6, atol=1e-5)
             assert np.array_equal(aligned, off), (name, n)
 
 
 def test_counts() -> None:
-    """A lane has 16 bytes of what is widest narrow: four floats, eight with halves among them."""
+    """A thread accesses 16 bytes of the narrowest type: four floats, or eight with halves."""
     scaled, mixed = kernel_of("scaled").source, kernel_of("mixed").source
 
     assert "float (&x0_bundle)[4]" in scaled and "put(y0 + i0_first, y0_bundle)" in scaled
@@ -103,8 +103,8 @@ def test_counts() -> None:
     assert "take_any(" not in scaled and "take_any(" in kernel_of("folded").source
 
 
-def test_how_much_a_lane_asks_for() -> None:
-    """Two bundles at a time, unless there is known to be less, or more is loaded for each."""
+def test_accesses_that_are_loaded_ahead() -> None:
+    """Two accesses are loaded first, unless the loop is short, or each loads several inputs."""
     turns = {
         name: re.findall(r"_turn < (\d+)", only(text).source)[:1]
         for name, text in {
@@ -117,8 +117,8 @@ def test_how_much_a_lane_asks_for() -> None:
     assert turns == {"one": ["2"], "three": [], "short": [], "longer": ["2"]}
 
 
-def test_an_access_that_is_not_aligned_is_found() -> None:
-    """The emulator sees what a device would end with: bundles taken without asking."""
+def test_an_unaligned_access_is_reported() -> None:
+    """The emulator refuses an unaligned access, for which a device aborts."""
     kernel = kernel_of("folded")
     wrong = evolve(kernel, key="w", source=kernel.source.replace("take_any(", "take("))
 
@@ -126,12 +126,12 @@ def test_an_access_that_is_not_aligned_is_found() -> None:
         run(EmulatedDevice(LaunchOptions(2, 64, 2)), wrong, "folded", 8, 4)
 
 
-def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stages that hand over elements agree on who has which; without that they do not."""
+def test_stages_agree_on_the_elements_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages that exchange elements distribute them alike; without an agreement a race results."""
     kernel = kernel_of("columns")
     assert "n0 % 4 == 0 ? (high - low + 3) / 4 : 0" in kernel.source
-    found, wanted = run(EmulatedDevice(LaunchOptions(2, 64, 2)), kernel, "columns", 63)
-    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-5)
+    actual, expected = run(EmulatedDevice(LaunchOptions(2, 64, 2)), kernel, "columns", 63)
+    np.testing.assert_allclose(actual, expected, rtol=2e-6, atol=1e-5)
 
     monkeypatch.setattr(final_form, "agreements_of", lambda phase, *_: [None] * len(phase.stages))
     text = print_kernel(kernel.ast, kernel.name, CUDA)
@@ -148,32 +148,32 @@ def test_lanes_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
         "x: f32[n, 70]; return slice(x, begin=(0, 0), size=(-1, 23), step=(1, 3))",
     ],
 )
-def test_what_is_loaded_one_by_one(text: str) -> None:
-    """Rows known to be few, and elements that do not follow each other."""
+def test_single_elements(text: str) -> None:
+    """Short rows and strided elements are loaded one by one."""
     for kernel in plan(text, target=BUNDLED).attrs["kernel"].values():
         assert "take" not in kernel.source
 
 
 def test_scratch_of_packed_parts() -> None:
-    """Parts whose scratch lies in one place iterate without a barrier: lanes share the layout."""
+    """Parts with overlapping scratch need no barrier: threads have the same elements."""
     text = (
         "x: f64[9, 5, 3]; y: f64[4, 5, 8]; one = reduce_sum(x, axis=1); "
         "two = reduce_min(y, axis=1); return one, two"
     )
-    made = plan(text, target=BUNDLED, keep_together=[["one", "two"]])
-    (kernel,) = made.attrs["kernel"].values()
+    planned = plan(text, target=BUNDLED, keep_together=[["one", "two"]])
+    (kernel,) = planned.attrs["kernel"].values()
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((9, 5, 3)), rng.standard_normal((4, 5, 8))
-    found = [np.full((9, 3), 7.0), np.full((4, 8), 7.0)]
+    actual = [np.full((9, 3), 7.0), np.full((4, 8), 7.0)]
     assert [b.offset for b in kernel.ast.scratch] == [0, 0]
-    EmulatedDevice(LaunchOptions(2, 64, 2)).launch(kernel, {}, [x, y], found)
+    EmulatedDevice(LaunchOptions(2, 64, 2)).launch(kernel, {}, [x, y], actual)
 
-    np.testing.assert_allclose(found[0], x.sum(1), rtol=1e-14)
-    assert np.array_equal(found[1], y.min(1))
+    np.testing.assert_allclose(actual[0], x.sum(1), rtol=1e-14)
+    assert np.array_equal(actual[1], y.min(1))
 
 
-def test_scratch_that_meets() -> None:
-    """Ranges of bytes that may overlap have one name; those that surely do not keep their own."""
+def test_overlapping_scratch() -> None:
+    """Arrays that may overlap have one name; others keep their own."""
     n = Size.symbol("n")
     ranges = {"a": (0, 8), "b": (32, 8), "c": (48, n), "d": (n * 8 + 64, 4), "e": (None, 4)}
     buffers = [

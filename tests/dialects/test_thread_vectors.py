@@ -13,7 +13,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.dialects import dialect_of
-from passkit.dialects.needed import needed
+from passkit.dialects.used_definitions import used_definitions
 from passkit.passes import codegen
 from passkit.target import Target
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
@@ -65,7 +65,7 @@ TEXTS = {
 def test_operators_are_not_calls() -> None:
     """Magnitudes, choices and extremes are operators: drivers may not inline their functions."""
     source = sources(TEXTS["masks"], simd()) + sources(TEXTS["functions"], simd())
-    text = needed(dialect_of("opencl").preamble, source) + source
+    text = used_definitions(dialect_of("opencl").preamble, source) + source
 
     assert "float8" in text and "absolute_float8" in text and "? " in text
     assert not re.search(r"\b(fabs|fmin|fmax|select|min|max)\(", text)
@@ -81,9 +81,9 @@ def test_on_a_driver(block: int, rng: Any) -> None:
         feeds = feeds_of(graph, rng)
         exe = pk.compile(graph, target=simd(block, 32 if block == 1 else 16))
         assert all(re.search(r"\b(float|double)[248] ", k.source) for k in exe.kernels), name
-        for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-            scale = max(1e-9, np.abs(wanted.astype(np.float64)).max(initial=0))
-            np.testing.assert_allclose(found, wanted, atol=2e-6 * scale, rtol=0, err_msg=name)
+        for actual, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+            scale = max(1e-9, np.abs(expected.astype(np.float64)).max(initial=0))
+            np.testing.assert_allclose(actual, expected, atol=2e-6 * scale, rtol=0, err_msg=name)
 
 
 def test_gamma_functions_of_vectors(rng: Any) -> None:
@@ -103,18 +103,18 @@ def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch)
     """Folds that forget which elements are there give other numbers."""
     require_pyopencl()
     own = dialect_of("opencl")
-    assert own.bundles is not None and own.bundles.vectors is not None
-    broken = evolve(own.bundles.vectors, keep="{new}")
+    assert own.accesses is not None and own.accesses.vectors is not None
+    broken = evolve(own.accesses.vectors, masked_update="{new}")
     graph = pk.parse("x: f32[3, 21]; return reduce_sum(exp(x), axis=1)")
     feeds = {"x": rng.standard_normal((3, 21)).astype(np.float32)}
 
     def error(name: str) -> float:
-        (found,) = pk.compile(graph, target=evolve(simd(), dialect=name))(feeds)
-        return float(np.abs(found - pk.interpret(graph, feeds)[0]).max())
+        (actual,) = pk.compile(graph, target=evolve(simd(), dialect=name))(feeds)
+        return float(np.abs(actual - pk.interpret(graph, feeds)[0]).max())
 
     assert error("opencl") < 1e-4
-    made = evolve(own, bundles=evolve(own.bundles, vectors=broken))
-    monkeypatch.setattr(codegen, "dialect_of", lambda _: made)
+    faulty = evolve(own, accesses=evolve(own.accesses, vectors=broken))
+    monkeypatch.setattr(codegen, "dialect_of", lambda _: faulty)
     codegen._kernel.cache_clear()
     assert error("opencl") > 2  # exp(0) three times
     codegen._kernel.cache_clear()

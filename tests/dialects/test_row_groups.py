@@ -233,7 +233,7 @@ def test_short_floats_that_do_not_follow_each_other(text: str) -> None:
         graph.names[n]: rng.uniform(0.5, 1.5, n.entries[0].shape).astype(n.entries[0].dtype.numpy)
         for n in graph.inputs
     }
-    (found,), (wanted,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
-    exact = found.astype(np.float64), wanted.astype(np.float64)
+    (actual,), (expected,) = pk.compile(graph)(feeds), pk.interpret(graph, feeds)
+    exact = actual.astype(np.float64), expected.astype(np.float64)
 
     np.testing.assert_allclose(*exact, rtol=2e-2, atol=1e-4)

@@ -1,4 +1,7 @@
-"""Random words in plain C, for dialects whose prelude is a preamble; see prelude/random.h."""
+"""The Philox random number generator in plain C, for dialects whose prelude is a preamble.
+
+See prelude/random.h.
+"""
 
 PHILOX = """\
 {fn} {word} philox_half({word} n, {word} stream, {word} key, int high) {{

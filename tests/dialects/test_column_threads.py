@@ -17,7 +17,7 @@ return z, reduce_sum(z, axis=0), reduce_max(z, axis=0)"""
 TWICE = "x: f32[3, n, m]; return reduce_sum(exp(x), axis=(0, 1))"
 
 
-def made(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, list[Any], list[Any]]:
+def compiled_run(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, list[Any], list[Any]]:
     """A program on the emulated device, all in one kernel; what it gives, and what is right."""
     graph = pk.parse(text)
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
@@ -37,16 +37,16 @@ def test_columns(text: str, rows: int, columns: int, rng: Any) -> None:
     """Columns that bundles divide, that they do not, of two tiles, and of no rows."""
     if "max" in text and rows == 0:
         text = text.replace(", reduce_max(z, axis=0)", "")
-    exe, found, wanted = made(text, rows, columns, rng)
+    exe, actual, expected = compiled_run(text, rows, columns, rng)
 
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
     assert "#pragma unroll 4" in exe.source
 
 
 def test_totals_are_registers(rng: Any) -> None:
     """Scratch is stored when a lane has all of a column, never loaded while it folds."""
-    exe, _, _ = made(COLUMNS, 9, 40, rng)
+    exe, _, _ = compiled_run(COLUMNS, 9, 40, rng)
     folding = exe.source.split("#pragma unroll 4")[1].split("put_some")[0]
 
     assert "take_some(x0_bundle" in folding and "s0_bundle[" in folding and "s0 +" not in folding
@@ -55,7 +55,7 @@ def test_totals_are_registers(rng: Any) -> None:
 
 def test_a_stage_that_reads_what_it_writes(rng: Any) -> None:
     """A scan carries a value from row to row in one place: the loop over rows is outside."""
-    exe, found, wanted = made("x: f32[n, m]; return cumsum(x, axis=0)", 9, 40, rng)
+    exe, actual, expected = compiled_run("x: f32[n, m]; return cumsum(x, axis=0)", 9, 40, rng)
 
-    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)
     assert "#pragma unroll 4" not in exe.source

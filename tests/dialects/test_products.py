@@ -208,11 +208,11 @@ def test_every_layout(machine: str, machines: dict[str, Library], chains: ctypes
         rng = np.random.default_rng(dtype.nbytes)
         for t, p in enumerate(products(700 if machine == "native" else 250, dtype.nbytes)):
             c, a, b = (draw(rng, length, dtype) for length in p.lengths)
-            wanted = c.copy()
-            call(chains, f"any_{dtype.short}", [a, b, wanted], p.sizes)
+            expected = c.copy()
+            call(chains, f"any_{dtype.short}", [a, b, expected], p.sizes)
             with fenced(a, t % 2 == 0) as x, fenced(b, t % 3 == 0) as y, fenced(c, t % 5 < 3) as z:
                 machines[machine](f"any_{dtype.short}", [x, y, z], p.sizes)
-                assert z.tobytes() == wanted.tobytes(), (dtype, p)
+                assert z.tobytes() == expected.tobytes(), (dtype, p)
 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
@@ -224,11 +224,11 @@ def test_known_extents(
         [draw(rng, m * k, dt.float32), draw(rng, k * n, dt.float32), np.zeros(m * k, np.float32)]
         for m, n, k in KNOWN
     ]
-    wanted = [[a, b, c.copy()] for a, b, c in given]
+    expected = [[a, b, c.copy()] for a, b, c in given]
     machines[machine]("known", [x for arrays in given for x in arrays])
-    call(chains, "known", [x for arrays in wanted for x in arrays])
+    call(chains, "known", [x for arrays in expected for x in arrays])
 
-    for (m, n, k), (a, b, c), (_, _, there) in zip(KNOWN, given, wanted, strict=True):
+    for (m, n, k), (a, b, c), (_, _, there) in zip(KNOWN, given, expected, strict=True):
         assert c.tobytes() == there.tobytes()
         x, y = a.reshape(m, k).astype(np.float64), b.reshape(k, n).astype(np.float64)
         np.testing.assert_allclose(c.reshape(m, k), x @ y @ y.T, rtol=1e-4, atol=1e-4)
@@ -273,8 +273,8 @@ def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
         rows = a.reshape(m, k).astype(np.float64)
         columns = b.reshape((k, n)) if (m + n) % 2 == 0 else b.reshape((n, k)).T
         with np.errstate(invalid="ignore"):
-            wanted = (rows[:, :, None] * columns[None]).sum(axis=1)
-        np.testing.assert_array_equal(c.reshape(m, n), wanted.astype(np.float32))
+            expected = (rows[:, :, None] * columns[None]).sum(axis=1)
+        np.testing.assert_array_equal(c.reshape(m, n), expected.astype(np.float32))
 
 
 def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
@@ -287,13 +287,13 @@ def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng
     for (m, n), threads in itertools.product([(1, 1), (1, 6), (5, 1), (7, 9), (8, 4)], [1, 3, 64]):
         p = product_of(m, n, 3, (0, 0, 1))
         c, a, b = (draw(rng, length, dt.float64) for length in p.lengths)
-        wanted, count = np.full_like(c, np.nan), np.zeros(c.shape, np.int64)
-        call(chains, "any_f64", [a, b, wanted], p.sizes)
+        expected, count = np.full_like(c, np.nan), np.zeros(c.shape, np.int64)
+        call(chains, "any_f64", [a, b, expected], p.sizes)
         for thread in range(threads):
             part = np.full_like(c, np.nan)
             call(library, "shared", [a, b, part], (*p.sizes, thread, threads))
             written = ~np.isnan(part)
-            assert np.array_equal(part[written], wanted[written])
+            assert np.array_equal(part[written], expected[written])
             count += written
         assert (count == 1).all()
 
@@ -312,11 +312,11 @@ def test_each_dialect_says_it_its_way() -> None:
 
 def test_rows_have_their_own_products() -> None:
     """Inside the rows of a tile, only the threads of a row share out the blocks."""
-    made = known_products()
+    ast = known_products()
     row = Loop(ast.Var("row", dt.int64), whole(0), whole(4), Level.WARP)
-    (part,) = made.phases[0].parts
-    phase = evolve(made.phases[0], parts=(evolve(part, rows=row),))
-    text = print_kernel(evolve(made, phases=(phase,)), "f", CUDA)
+    (part,) = ast.phases[0].parts
+    phase = evolve(ast.phases[0], parts=(evolve(part, rows=row),))
+    text = print_kernel(evolve(ast, phases=(phase,)), "f", CUDA)
 
     assert "dot_block = threadIdx.x; dot_block < 47 * 47; dot_block += blockDim.x" in text
     assert "blockDim.x * blockDim.y" not in text

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import passkit as pk
-from passkit.dialects.words import PHILOX
+from passkit.dialects.philox import PHILOX
 from tests.dialects.plain_c import compiled
 from tests.ops.test_random import ANSWERS, pairs
 from tests.planned import plan
