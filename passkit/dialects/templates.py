@@ -78,7 +78,7 @@ class VectorTemplates:
         interleaved_loop: one over ``{width}`` elements at a time, several vectors.
         aligned_loop: one whose second iteration begins at a cache line of ``{at}``.
         unrolled_loop: one of literal length; the vectors are numbered by ``k``.
-        paired_loop: an unrolled loop with two vectors in an iteration; ``k`` is 2, or 1 in the last.
+        paired_loop: one with two vectors in an iteration, ``k`` being 2, or 1 in the last one.
         reversed_loop: one from the last elements to the first.
         loop_end: the end of each of these.
         load: a load of consecutive elements.
