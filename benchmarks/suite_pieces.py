@@ -32,6 +32,8 @@ sys.path[:0] = [str(HERE), str(ROOT)]
 
 from random_campaigns import commit  # noqa: E402  (after the path)
 
+from tests.workers import SHARED  # noqa: E402
+
 RESULTS = HERE / "results" / "suite.json"
 SOURCES = ("passkit", "ops", "frontends")
 SPLIT = ("frontends", "runtime")
@@ -77,10 +79,11 @@ def run_piece(piece: str, cache: Path, lines: Path | None) -> dict[str, Any]:
     command += ["-W", "ignore:Module already imported"] if lines is not None else []
     environment = {
         **os.environ,
-        "PASSKIT_CACHE_DIR": str(cache),
-        "PYTEST_XDIST_WORKER": "gw0",
+        "PASSKIT_CACHE_DIR": str(cache / "cache"),
+        SHARED: str(cache / "shared"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
+    (cache / "cache").mkdir(mode=0o700, exist_ok=True)
     before, start = _cpu_seconds(), time.monotonic()
     process = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False

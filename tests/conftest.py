@@ -19,15 +19,19 @@ import pytest
 from passkit.passes import context
 from tests import raised, workers
 from tests.libraries import quickly
-from tests.workers import WORKER, Board
+from tests.workers import SHARED, WORKER, Board
 
 
 def own_cache() -> Path:
     """Give this run an empty kernel cache; return the folder of the run.
 
     A worker finds in the environment the folder of the run that started it: there all workers have
-    their cache, so that no kernel is compiled twice.
+    their cache, so that no kernel is compiled twice. A run that a test or another program starts,
+    with a folder to share in its environment, keeps the cache that it is given.
     """
+    if WORKER not in os.environ and SHARED in os.environ:
+        workers.share(workers.folder())
+        return workers.folder().parent
     folder = Path(
         os.environ["PASSKIT_CACHE_DIR"]
         if WORKER in os.environ
@@ -41,6 +45,8 @@ def own_cache() -> Path:
     return folder
 
 
+IS_OUTER = WORKER not in os.environ and SHARED not in os.environ
+"""Whether this run has a folder of its own, which it removes at its end."""
 FOLDER = own_cache()  # now, as the conftest.py of a folder may import what is compiled
 raised.record(pytest)
 BOARD = pytest.StashKey[Board]()
@@ -78,7 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if getattr(config.option, "maxschedchunk", 0) is None:
         config.option.maxschedchunk = CHUNK
-    config.add_cleanup(lambda: shutil.rmtree(FOLDER, ignore_errors=True))
+    if IS_OUTER:
+        config.add_cleanup(lambda: shutil.rmtree(FOLDER, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
