@@ -156,12 +156,12 @@ def selections(
     """
     graph = pk.ApplyPasses(graph, BEFORE)
     with PassContext(target=target) as context:
-        board = ClusterGroups(graph, seed_plan(graph, context), context)
-        explorer = Explorer(board, Scorer(target, Costs(seconds), BUDGET))
-        problem = problem_of(board.predecessors, explorer.run())
+        clusters = ClusterGroups(graph, seed_plan(graph, context), context)
+        explorer = Explorer(clusters, Scorer(target, Costs(seconds), BUDGET))
+        problem = problem_of(clusters.predecessors, explorer.run())
     by_solver = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
-    units = sum(board.is_open(k) and not board.is_silent[k] for k in range(len(board)))
-    operators = len(board.quotient.cluster_of)
+    units = sum(clusters.is_open(k) and not clusters.takes_no_time[k] for k in range(len(clusters)))
+    operators = len(clusters.quotient.cluster_of)
     kernels = {
         solver: units - sum(len(problem.patterns[k].members) - 1 for k in s.chosen)
         for solver, s in by_solver.items()

@@ -22,7 +22,7 @@ from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.measured_score import costs_of
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.seed import seed_plan
-from passkit.fusion.select import Explored, explored
+from passkit.fusion.select import Exploration, explored
 from passkit.fusion.substitution import Members
 from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
@@ -80,12 +80,12 @@ def alternatives(graph: Graph, context: FusionOptions, most: int) -> list[Altern
     return list(by_key.values())
 
 
-def _selected(exploration: Explored) -> set[Members]:
+def _selected(exploration: Exploration) -> set[Members]:
     """Return the members of the selected patterns."""
     return {exploration.problem.patterns[k].members for k in exploration.selection.chosen}
 
 
-def _rejected(exploration: Explored, chosen: set[Members]) -> Iterator[Members]:
+def _rejected(exploration: Exploration, chosen: set[Members]) -> Iterator[Members]:
     """Yield the patterns that are not chosen, those with the largest relative gain first."""
 
     def share(c: Candidate) -> float:
@@ -102,7 +102,7 @@ def _rejected(exploration: Explored, chosen: set[Members]) -> Iterator[Members]:
 
 def _add(
     by_key: dict[str, Alternative],
-    exploration: Explored,
+    exploration: Exploration,
     members: Members,
     target: Target,
     chosen: bool,

@@ -159,16 +159,14 @@ def _is_list(value: Any) -> bool:
 def _explain(graph: Graph, name: str, fusion_plan: FusionPlan, context: FusionOptions) -> None:
     """Give each edge between two operators its decision, for `pk.explain`."""
     group_of = {n: k for k, nodes in enumerate(fusion_plan.groups) for n in nodes}
-    for node in graph.nodes:
-        for producer in dict.fromkeys(e.node for e in node.inputs):
-            if is_leaf(producer) or is_leaf(node):
-                continue
-            edge = (graph.names, producer, node)
-            outside = [n for n in (producer, node) if n not in group_of]
-            opaque = why_opaque(graph, outside[0], context.target) if outside else None
-            if opaque is not None:
-                fusion_plan.note(*edge, opaque)
-            elif group_of[producer] == group_of[node]:
-                fusion_plan.note(*edge, Diagnostic("fused.strategy", {"strategy": name}))
-            else:
-                fusion_plan.note(*edge, Diagnostic("fusion.strategy", {"strategy": name}))
+
+    def decide(producer: Node, consumer: Node) -> Diagnostic:
+        """Return the decision about an edge."""
+        outside = [n for n in (producer, consumer) if n not in group_of]
+        opaque = why_opaque(graph, outside[0], context.target) if outside else None
+        if opaque is not None:
+            return opaque
+        are_fused = group_of[producer] == group_of[consumer]
+        return Diagnostic("fused.strategy" if are_fused else "fusion.strategy", {"strategy": name})
+
+    fusion_plan.note_all(graph, decide)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
@@ -30,10 +30,9 @@ class ClusterGroups:
         context: the target, the hints and the fuel.
         quotient: the clusters, by number in an order in which they can run.
         legality: the tests for groups.
-        predecessors: for each cluster those that must run before it.
         live_outs: for each cluster the values that others read, or that are results of the graph.
-        is_silent: for each cluster whether it takes no time: it only sees memory in another shape,
-            or nobody reads it.
+        takes_no_time: for each cluster whether it only sees memory in another shape, or nobody
+            reads it.
     """
 
     def __init__(self, graph: Graph, fusion_plan: FusionPlan, context: FusionOptions) -> None:
@@ -41,10 +40,9 @@ class ClusterGroups:
         self.quotient = quotient_of(graph, fusion_plan)
         self.legality = Legality(graph, context)
         numbers = range(len(self.quotient.clusters))
-        self.predecessors = [self.quotient.predecessors[k] for k in numbers]
         self.live_outs = [self.quotient.live_outs({k}) for k in numbers]
         computing = {tuple(g) for g in without_views(graph, fusion_plan).groups}
-        self.is_silent = [
+        self.takes_no_time = [
             not self.live_outs[k] or (c.is_group and tuple(c.nodes) not in computing)
             for k, c in enumerate(self.quotient.clusters)
         ]
@@ -71,6 +69,11 @@ class ClusterGroups:
         is_batched = len(self.graph.shape(node.entries[0])) > 2
         steps = limits.batched_product_steps if is_batched else limits.product_steps
         return target.lanes > 1 and is_small(node, steps)
+
+    @property
+    def predecessors(self) -> Sequence[Set[int]]:
+        """For each cluster those that must run before it."""
+        return list(self.quotient.predecessors.values())
 
     def __len__(self) -> int:
         """Return the number of clusters."""

@@ -25,7 +25,7 @@ from passkit.planner.plan import outline_group
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 
-TURNED = (Composition.BLOCK, Composition.NARROW)
+TRANSPOSED = (Composition.BLOCK, Composition.NARROW)
 HAZARD = Diagnostic("graph.state_hazard")
 
 
@@ -98,7 +98,7 @@ class Explorer:
     def _own_cost(self, number: int) -> float:
         """Return the seconds of a cluster; one whose seconds are unknown stays as it is."""
         groups = self.groups
-        if groups.is_silent[number] or not groups.is_open(number):
+        if groups.takes_no_time[number] or not groups.is_open(number):
             return 0.0
         cost = self.scorer.cost(groups.group([number]))
         if isinstance(cost, float) and cost > 0:
@@ -163,16 +163,18 @@ class Explorer:
             apart: the seconds that they take apart.
             has_product: whether one of them is a product of matrices.
         """
-        if has_product and self.groups.updates_state(members):
+        updates_state = self.groups.updates_state(members)
+        if has_product and updates_state:
             return Candidate(members, 0.0, apart, problem=HAZARD)
         cost = self.scorer.cost(group)
         if cost is None:
             return None
         if isinstance(cost, Diagnostic):
             return Candidate(members, 0.0, apart, problem=cost)
-        problem = self._problem(group, members)
-        if problem is HAZARD:
-            return Candidate(members, 0.0, apart, problem=problem)
+        plan = outline_group(group, self.scorer.target)
+        schedule = plan if isinstance(plan, Schedule) else None
+        if schedule and schedule.multi_nest and updates_state:
+            return Candidate(members, 0.0, apart, problem=HAZARD)
         growth = self.memory.growth(members)
         lost = penalty(growth, self.scorer.target)
         gain = apart - cost - lost if cost else 0.0
@@ -181,19 +183,11 @@ class Explorer:
             sure = self.scorer.target.fusion.sure_gain
             measured_gain = apart - measured - lost
             return Candidate(members, measured_gain, apart, sure, None, True, gain, growth)
-        if problem is not None:
+        if schedule and schedule.composition in TRANSPOSED:
+            problem = Diagnostic("cost.transposed")
             return Candidate(members, 0.0, apart, problem=problem, modelled_gain=gain)
-        least = self._least_gain(members, group, apart, has_product)
+        least = self._least_gain(members, group, schedule, apart, has_product)
         return Candidate(members, gain, apart, least, growth=growth)
-
-    def _problem(self, group: Group, members: Members) -> Diagnostic | None:
-        """Return why a group that has a schedule had better not be a kernel, despite its cost."""
-        plan = outline_group(group, self.scorer.target)
-        if isinstance(plan, Schedule) and plan.composition in TURNED:
-            return Diagnostic("cost.transposed")
-        if isinstance(plan, Schedule) and plan.multi_nest and self.groups.updates_state(members):
-            return HAZARD
-        return None
 
     def _work(self, members: Members) -> float:
         """Return the seconds of bytes and operations of clusters, each a kernel of its own."""
@@ -201,16 +195,30 @@ class Explorer:
         plans = [outline_group(g, self.scorer.target) for g in groups]
         return sum(p.seconds for p in plans if isinstance(p, Schedule))
 
-    def _least_gain(self, members: Members, group: Group, apart: float, has_product: bool) -> float:
-        """Return the seconds that a group must gain over its clusters, which take ``apart``."""
-        target = self.scorer.target
-        plan, limits = outline_group(group, target), target.fusion
-        if has_product or not isinstance(plan, Schedule) or not are_orderly(group.ops, target):
-            share = limits.min_product_share if has_product else limits.min_gather_share
-            return max(limits.min_gain, share * apart)
-        if plan.multi_nest is not None or plan.seconds <= self._work(members):
-            return limits.sure_gain
-        return max(limits.min_gain, limits.min_gather_share * apart)
+    def _least_gain(
+        self,
+        members: Members,
+        group: Group,
+        schedule: Schedule | None,
+        apart: float,
+        has_product: bool,
+    ) -> float:
+        """Return the seconds that a group must gain over its clusters.
+
+        Args:
+            members: the clusters.
+            group: the group that they would be.
+            schedule: its schedule; None if a library computes it.
+            apart: the seconds that the clusters take.
+            has_product: whether one of them is a product of matrices.
+        """
+        target, limits = self.scorer.target, self.scorer.target.fusion
+        share = limits.min_product_share if has_product else limits.min_gather_share
+        least = max(limits.min_gain, share * apart)
+        if has_product or schedule is None or not are_orderly(group.ops, target):
+            return least
+        is_sure = schedule.multi_nest is not None or schedule.seconds <= self._work(members)
+        return limits.sure_gain if is_sure else least
 
     def largest_gain(self, members: Members) -> float:
         """Return what a set could gain at most: launches, and bytes between its clusters."""

@@ -10,7 +10,7 @@ from attrs import define, evolve, field
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node
+from passkit.graph.node import Node, is_leaf
 
 
 @define(eq=False)
@@ -80,6 +80,13 @@ class FusionPlan:
             else:
                 log.append(d)
         return evolve(self, log=log)
+
+    def note_all(self, graph: Graph, decide: Callable[[Node, Node], Diagnostic]) -> None:
+        """Record the decision about each edge between two operators of a graph."""
+        for node in graph.nodes:
+            for producer in dict.fromkeys(e.node for e in node.inputs):
+                if not is_leaf(producer) and not is_leaf(node):
+                    self.note(graph.names, producer, node, decide(producer, node))
 
     def note(
         self,

@@ -49,8 +49,8 @@ class Memory:
         for k in reversed(range(count)):
             for e in groups.live_outs[k]:
                 readers = groups.readers(e)
-                end = max((ends[r] if groups.is_silent[r] else r for r in readers), default=k)
-                if groups.is_silent[k]:
+                end = max((ends[r] if groups.takes_no_time[r] else r for r in readers), default=k)
+                if groups.takes_no_time[k]:
                     ends[k] = max(ends[k], end)
                 elif e not in groups.quotient.heads:
                     self._values[e] = value = _LiveValue(groups.nbytes(e), k, end)

@@ -151,7 +151,7 @@ class _Round:
     def _may_change(self, number: int) -> bool:
         """Return whether the operators of a cluster may change, and nothing waits for them."""
         cluster = self.groups.quotient.clusters[number]
-        if not self.groups.is_open(number) or self.groups.is_silent[number]:
+        if not self.groups.is_open(number) or self.groups.takes_no_time[number]:
             return False
         if not cluster.is_group:
             return False

@@ -102,7 +102,7 @@ def recorded(
     )
 
 
-class Verdicts:
+class EdgeDecisions:
     """The decisions about edges between clusters that depend on what a selection gains.
 
     Attributes:

@@ -19,7 +19,7 @@ from passkit.fusion.explore import Explorer
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory, penalty
 from passkit.fusion.options import FusionOptions
-from passkit.fusion.report import SelectionReport, Verdicts, recorded
+from passkit.fusion.report import EdgeDecisions, SelectionReport, recorded
 from passkit.fusion.score import MODEL, Costs, Scorer
 from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.problem import Pattern, Problem, Selection, problem_of
@@ -29,7 +29,7 @@ from passkit.graph.node import is_leaf
 
 
 @frozen(eq=False)
-class Explored:
+class Exploration:
     """The patterns of a fusion plan.
 
     Attributes:
@@ -59,7 +59,7 @@ def explored(
     fusion_plan: FusionPlan,
     context: FusionOptions,
     costs: Costs = MODEL,
-) -> Explored | None:
+) -> Exploration | None:
     """Return the patterns of a fusion plan, and the best selection; None as in `selected`."""
     if not context.target.costed or _is_final(graph, fusion_plan):
         return None
@@ -77,7 +77,7 @@ def explored(
     explorer = Explorer(groups, scorer)
     problem = problem_of(groups.predecessors, explorer.run())
     selection = exact(problem, limits.enumerated_patterns)
-    return Explored(fusion_plan, explorer, problem, selection)
+    return Exploration(fusion_plan, explorer, problem, selection)
 
 
 def selected(
@@ -114,7 +114,7 @@ def selected(
             patterns, result = [], start
         else:
             after, peaks = total, (peaks[0], memory.peak)
-    log = list(Verdicts(explorer, patterns).final(start.log))
+    log = list(EdgeDecisions(explorer, patterns).final(start.log))
     problem, selection = exploration.problem, exploration.selection
     chosen = recorded(explorer, problem, selection, patterns, after, peaks)
     return evolve(result, log=log), chosen
@@ -145,7 +145,7 @@ def _split(
     )
 
 
-def _affordable(exploration: Explored) -> list[Pattern]:
+def _affordable(exploration: Exploration) -> list[Pattern]:
     """Return the selected patterns, as far as there is fuel for them."""
     groups, patterns = exploration.groups, exploration.problem.patterns
     affordable = []
@@ -156,7 +156,7 @@ def _affordable(exploration: Explored) -> list[Pattern]:
     return affordable
 
 
-def _merged(exploration: Explored, patterns: Sequence[Pattern]) -> FusionPlan:
+def _merged(exploration: Exploration, patterns: Sequence[Pattern]) -> FusionPlan:
     """Return the plan with a group for each pattern."""
     quotient, fusion_plan = exploration.groups.quotient, exploration.fusion_plan
     return fusion_plan.with_groups(quotient.nodes(p.members) for p in patterns)
@@ -175,7 +175,7 @@ def _total_seconds(groups: ClusterGroups, explorer: Explorer) -> float | None:
     }
     total = 0.0
     for k, cluster in enumerate(groups.quotient.clusters):
-        if groups.is_open(k) and not groups.is_silent[k]:
+        if groups.is_open(k) and not groups.takes_no_time[k]:
             cost: float | Diagnostic | None
             cost = cost_before.get((*cluster.nodes, *groups.live_outs[k]))
             if cost is None:

@@ -28,7 +28,7 @@ def splits(groups: ClusterGroups, scorer: Scorer) -> dict[int, Bodies]:
     for k, cluster in enumerate(groups.quotient.clusters):
         if scorer.left < reserve:
             break
-        if groups.is_open(k) and not groups.is_silent[k] and not cluster.duplicated:
+        if groups.is_open(k) and not groups.takes_no_time[k] and not cluster.duplicated:
             if not may_differ(cluster.nodes):
                 continue
             whole = scorer.cost(groups.group([k]))

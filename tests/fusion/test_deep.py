@@ -93,14 +93,14 @@ def test_fuel_targets_and_hints_limit_groups() -> None:
 
 def test_units_that_depend_on_each_other_are_not_joined() -> None:
     """If two joins together would create a cycle, the second one is refused."""
-    units = MergeGraph([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
+    quotient = MergeGraph([(), (0,), (), (2,)])  # a1 -> b1, b2 -> a2
     a, b = (0, 3), (1, 2)
 
-    assert units.can_merge(a) and units.can_merge(b)
-    units.merge(a)
-    assert not units.can_merge(b)
+    assert quotient.can_merge(a) and quotient.can_merge(b)
+    quotient.merge(a)
+    assert not quotient.can_merge(b)
     with pytest.raises(ValueError, match="a path between them passes others"):
-        units.merge(b)
+        quotient.merge(b)
 
 
 def test_joined_units_stay_in_topological_order() -> None:
@@ -109,19 +109,19 @@ def test_joined_units_stay_in_topological_order() -> None:
     for _ in range(400):
         count = draw.randint(2, 30)
         before = [draw.sample(range(k), min(k, draw.randint(0, 3))) for k in range(count)]
-        units = MergeGraph(before)
+        quotient = MergeGraph(before)
         for _ in range(12):
-            some = draw.sample(sorted(units.members), min(3, len(units.members)))
-            if len(some) > 1 and units.can_merge(some):
-                assert units.merge(some) in some
-        order, spans = list(units.order), units.spans()
+            some = draw.sample(sorted(quotient.members), min(3, len(quotient.members)))
+            if len(some) > 1 and quotient.can_merge(some):
+                assert quotient.merge(some) in some
+        order, spans = list(quotient.order), quotient.spans()
         place = {u: k for k, u in enumerate(order)}
-        assert place.keys() == units.members.keys()
-        assert sorted(k for own in units.members.values() for k in own) == list(range(count))
+        assert place.keys() == quotient.members.keys()
+        assert sorted(k for own in quotient.members.values() for k in own) == list(range(count))
         for u in order:
-            assert all(place[b] < place[u] for b in units.predecessors[u])
-            assert all(u in units.successors[b] for b in units.predecessors[u])
-            assert spans[u] == max((spans[a] + 1 for a in units.successors[u]), default=0)
+            assert all(place[b] < place[u] for b in quotient.predecessors[u])
+            assert all(u in quotient.successors[b] for b in quotient.predecessors[u])
+            assert spans[u] == max((spans[a] + 1 for a in quotient.successors[u]), default=0)
 
 
 def test_operators_keep_the_splits_that_all_allow() -> None:
@@ -158,20 +158,20 @@ def test_spans_of_the_figure() -> None:
     graph = pk.parse(FIGURE)
     nodes = [n for n in graph.nodes if n.op is not None]
     number = {n: k for k, n in enumerate(nodes)}
-    units = MergeGraph([{number[e.node] for e in n.inputs if e.node in number} for n in nodes])
+    quotient = MergeGraph([{number[e.node] for e in n.inputs if e.node in number} for n in nodes])
     for n in nodes:  # each broadcast with the reshape of what it repeats
         first = n.inputs[0].node
         if graph.names[n].startswith("broadcast"):
-            units.merge([number[first], number[n]])
-    spans = {graph.names[nodes[u]]: s for u, s in units.spans().items()}
+            quotient.merge([number[first], number[n]])
+    spans = {graph.names[nodes[u]]: s for u, s in quotient.spans().items()}
 
     first, last = ("dot", "bitcast", "divide", "reshape_1"), ("reshape", "reduce1", "entry")
     order = (*first, "reduce2", "exp", "subtract", *last)
     assert [spans[name] for name in order] == list(range(10))
     assert spans["other"] == 1
     inner = [number[n] for n in nodes if graph.names[n] in ("divide", "reduce2", "exp")]
-    units.merge([*inner, *(u for u in units.order if graph.names[nodes[u]] == "reshape_1")])
-    assert max(units.spans().values()) == 6
+    quotient.merge([*inner, *(u for u in quotient.order if graph.names[nodes[u]] == "reshape_1")])
+    assert max(quotient.spans().values()) == 6
 
 
 def random_units(draw: random.Random) -> MergeGraph:
@@ -185,16 +185,16 @@ def test_growing_makes_no_cycle() -> None:
     draw, cycles = random.Random(1), 0
     refused = Diagnostic("fusion.taken")
     for _ in range(20_000):
-        units = random_units(draw)
-        spans = units.spans()
+        quotient = random_units(draw)
+        spans = quotient.spans()
         outside = {u for u in spans if draw.random() < 0.3}
         root = draw.choice([*spans])
         why_not = {u: refused for u in outside}.get
-        fused, left = grow_from_root(units, spans, root, lambda _, u, of=why_not: of(u), str)
-        assert units.can_merge(fused) and outside.isdisjoint(fused[1:])
+        fused, left = grow_from_root(quotient, spans, root, lambda _, u, of=why_not: of(u), str)
+        assert quotient.can_merge(fused) and outside.isdisjoint(fused[1:])
 
         rest = [u for u in left if u not in outside]
-        cycles += not units.can_merge([*fused, *rest])
+        cycles += not quotient.can_merge([*fused, *rest])
     assert cycles > 500
 
 

@@ -328,9 +328,9 @@ def test_a_selection_is_never_slower_than_the_start() -> None:
         graph = analysed(layers(seed))
         with PassContext(target=SLOW) as context:
             start = seed_plan(graph, context)
-            board = ClusterGroups(graph, start, context)
-            explorer = Explorer(board, Scorer(SLOW, Costs(priced(seed)), 200))
-            problem = problem_of(board.predecessors, explorer.run())
+            clusters = ClusterGroups(graph, start, context)
+            explorer = Explorer(clusters, Scorer(SLOW, Costs(priced(seed)), 200))
+            problem = problem_of(clusters.predecessors, explorer.run())
             optimum, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
             partition, chosen = selected(graph, start, context, Costs(priced(seed)))
 
@@ -358,13 +358,13 @@ def test_equivalent_units_share_a_group() -> None:
     repeated = [attention(4, 17, 32), pk.Graph([o.tanh(side_by_side().outputs[0])])]
     for graph in map(analysed, [*repeated, *map(layers, range(20)), scaled(40)]):
         with PassContext() as context:
-            board = ClusterGroups(graph, seed_plan(graph, context), context)
-        units = board.quotient
-        for k in range(len(board)):
+            clusters = ClusterGroups(graph, seed_plan(graph, context), context)
+        units = clusters.quotient
+        for k in range(len(clusters)):
             for other in sorted(units.successors[k]):
                 members = {k, other} | units.between({k, other})
                 own_group, _ = extract(units, members)
-                group = board.group(members)
+                group = clusters.group(members)
                 assert group.key == own_group.key
                 shared_groups.add(group)
                 met += 1

@@ -28,7 +28,7 @@ from passkit.fusion.strategy import register_fusion
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.merge_graph import MergeGraph
-from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.node import Entry, Node
 from passkit.graph.op import FScan, OpPattern
 from passkit.graph.quotient import QuotientGraph
 from passkit.values.size import numel
@@ -244,11 +244,7 @@ class _Deep:
             # A matrix product that is in no group is a library call after all.
             if self._is_open(cluster) and (len(nodes) > 1 or contract_of(nodes[0]) is None):
                 fusion_plan.groups.append(nodes)
-        for node in self.graph.nodes:
-            for producer in dict.fromkeys(e.node for e in node.inputs):
-                if not is_leaf(producer) and not is_leaf(node):
-                    decided = self._decide(producer, node)
-                    fusion_plan.note(self.graph.names, producer, node, decided)
+        fusion_plan.note_all(self.graph, self._decide)
         return fusion_plan
 
     def _decide(self, producer: Node, consumer: Node) -> Diagnostic:

@@ -26,9 +26,7 @@ def singles(graph: Graph, context: FusionOptions) -> FusionPlan:
     for node in graph.nodes:
         if is_fusible(graph, node, context.target):
             fusion_plan.groups.append([node])
-        for entry in node.inputs:
-            if not is_leaf(entry.node):
-                fusion_plan.note(graph.names, entry.node, node, Diagnostic("fusion.off"))
+    fusion_plan.note_all(graph, lambda *_: Diagnostic("fusion.off"))
     return fusion_plan
 
 
