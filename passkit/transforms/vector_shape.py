@@ -37,8 +37,15 @@ SLOW_FUNCTIONS = frozenset([*FUNCTIONS, *VARIANTS, *WORDS]) - FAST_FUNCTIONS
 MAX_UNROLLED = 128
 """The longest row of known length whose loop is unrolled, if its values are not in registers."""
 PAIRED_VECTORS = 4
-"""The least vectors of an unrolled row of which an iteration has two, if its values are not in
-registers: the kernel is as fast as without a loop, and compiled in two thirds of the time."""
+"""The least vectors of an unrolled row with iterations of two, if its values are not in registers:
+the kernel is as fast as without a loop, and compiled in two thirds of the time."""
+PAIRED_OPERATIONS = 16
+"""The least operations on vectors of such a row. Others are compiled quickly, and would take up to
+a tenth longer to run."""
+SLOW_OPERATIONS = 8
+"""The operations that a slow function counts for."""
+DIVISION_OPERATIONS = 3
+"""The operations that a division counts for."""
 BRIEF_VECTORS = 2
 """The vectors up to which divisions take no longer than the preparation of their divisor, and a
 kernel with it is compiled in 1.15 times the time."""
@@ -119,7 +126,8 @@ def loop_shape(
     if features.unrolls and is_in_registers(stage, registers):
         return LoopShape(features.width, is_unrolled=True)
     if features.unrolls and isinstance(lane.stop, Const) and is_short(lane):
-        is_paired = int(lane.stop.value) >= PAIRED_VECTORS * features.width
+        count = int(lane.stop.value) // features.width
+        is_paired = count >= PAIRED_VECTORS and count * _operations(stage) >= PAIRED_OPERATIONS
         return LoopShape(features.width, is_unrolled=True, is_paired=is_paired)
     values = [s.value for s in stage.body if not isinstance(s, Prefetch)]
     parts = [x for value in values for x in computed_parts(value)]
@@ -139,6 +147,20 @@ def loop_shape(
     if any(isinstance(s, Running) and s.buffer is None for s in stage.body):
         width = features.width  # a step of a scan waits for the one before
     return LoopShape(width)
+
+
+def _operations(stage: Stage) -> int:
+    """Return the operations of a stage for each vector, with reductions and stores."""
+    count = sum(not isinstance(s, (Let, Prefetch)) for s in stage.body)
+    for s in stage.body:
+        for x in () if isinstance(s, Prefetch) else computed_parts(s.value):
+            if isinstance(x, Call) and x.name in SLOW_FUNCTIONS:
+                count += SLOW_OPERATIONS
+            elif isinstance(x, Binary) and x.op == "/":
+                count += DIVISION_OPERATIONS
+            else:
+                count += isinstance(x, (Binary, Call, Select, Unary))
+    return count
 
 
 def _divides(x: Expr, vectors: frozenset[Var]) -> bool:

@@ -65,6 +65,21 @@ def test_several_rows_fold_into_one(most: str, rng: Any) -> None:
     np.testing.assert_array_equal(exe(x=x)[0], getattr(np, most)(x, axis=(0, 2)))
 
 
+@pytest.mark.parametrize("most", ["max", "min"])
+@pytest.mark.parametrize("length", [64, 88, 101, 127])
+def test_rows_in_pairs_of_vectors(most: str, length: int, rng: Any) -> None:
+    """A row whose loop has two vectors in an iteration keeps each NaN, wherever it is."""
+    text = f"x: f32[n, {length}]; return reduce_{most}(abs(sub(mul(x, x), 2.0)), axis=1)"
+    exe = pk.compile(pk.parse(text))
+    x = rng.standard_normal((length + 2, length)).astype(np.float32)
+    x[np.arange(length), np.arange(length)] = np.nan
+    assert f"paired_lanes<{length}>(" in exe.source
+
+    result = exe(x=x)[0]
+
+    np.testing.assert_array_equal(result, getattr(np, most)(np.abs(x * x - np.float32(2)), axis=1))
+
+
 def test_divisors_of_every_kind() -> None:
     """Rows are divided as NumPy divides, by what has a reciprocal to twice the precision or not."""
     sums = [1, 3, 0.1, 1e-40, 0, -7, np.inf, np.nan, 2.0**33, 3e38, 4, 5, 1e30, -0.0, 7, 9, 11, 1.5]

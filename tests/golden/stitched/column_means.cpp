@@ -8,18 +8,18 @@ extern "C" void column_means(void *const *buf, const int64_t *size, int64_t begi
     {
       const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (int64_t row = tile * 8; row < row_end; ++row) {
-        paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+        fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
           store(s0 + (row - tile * 8) * 64 + col, load(x0 + row * 64 + col, m), m);
         });
       }
     }
     {
-      paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+      fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
         store(s1 + col, splat<float>(0.0f, m), m);
       });
       for (int64_t item_low = 0; item_low < 8; item_low += 16) {
         const int64_t item_high = item_low + 16 < 8 ? item_low + 16 : 8;
-        paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+        fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
           auto sum = splat<float>(0.0f, m);
           for (int64_t item = item_low; item < item_high; ++item) {
             sum = sum + load(s0 + item * 64 + col, m);

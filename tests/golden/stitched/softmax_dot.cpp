@@ -10,7 +10,7 @@ extern "C" void softmax_dot(void *const *buf, const int64_t *size, int64_t begin
       const int64_t row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (int64_t row = tile * 8; row < row_end; ++row) {
         auto most_lanes = largest<float, 16>();
-        paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+        fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
           most_lanes.take(load(x0 + row * 64 + col, m), m, k);
         });
         const float most = most_lanes.result();

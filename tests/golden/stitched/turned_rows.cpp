@@ -7,13 +7,13 @@ extern "C" void turned_rows(void *const *buf, const int64_t *size, int64_t begin
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t row_end = tile * 4 + 4 < n0 ? tile * 4 + 4 : n0;
     for (int64_t row = tile * 4; row < row_end; ++row) {
-      paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+      fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
         store(s0 + col, load(x0 + row * 64 + col, m), m);
       });
-      paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+      fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
         store(s1 + col, load_back(s0 + 63 - col, m), m);
       });
-      paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
+      fixed_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
         store(y0 + row * 64 + col, load_back(s1 + 63 - col, m) + load(s0 + col, m), m);
       });
     }
