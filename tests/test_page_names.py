@@ -1,4 +1,7 @@
-"""Pages name only files, modules and names that there are, and the layers as tests enforce them."""
+"""Pages name only files, modules and names that there are, the layers as tests enforce them.
+
+Their prose has no retired word.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ import passkit as pk
 from tests.raised import ROOT
 from tests.test_floors import FLOORS, modules
 from tests.test_layers import LAYERS
+from tests.vocabulary import RETIRED
 
 DOCS = ROOT / "docs"
 TOUR = DOCS / "architecture.md"
 PAGES = [ROOT / "README.md", *sorted(p for p in DOCS.rglob("*.md") if "reference" not in p.parts)]
 DESIGN = [TOUR, *(DOCS / f"{name}.md" for name in ("planning", "lowering", "runtime"))]
 """Pages about the code itself, whose every name must be one of the code's."""
+WRITTEN = [p for p in PAGES if p.stem not in ("operators", "tf_ops", "tf_save", "tinyflow")]
+"""Pages that people write; the texts of the others stand in the sources."""
 SUFFIXES = (".py", ".pyi", ".h", ".c", ".cpp")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"`([^`\n]+)`")
@@ -94,6 +100,12 @@ def resolves(name: str) -> bool:
     return False
 
 
+def retired_words(path: Path) -> list[str]:
+    """Return the retired words in the prose of a page."""
+    prose = BLOCK.sub("", path.read_text(encoding="utf-8"))
+    return [m[0] for pattern in RETIRED for m in re.finditer(pattern, prose)]
+
+
 def unknown_paths(path: Path) -> list[str]:
     """Return the paths and dotted names of a page that lead nowhere."""
     dotted = re.compile(r"passkit(?:\.\w+)+")
@@ -125,6 +137,20 @@ def unknown_names(path: Path) -> list[str]:
 def test_paths_lead_somewhere(path: Path) -> None:
     """Every path of a source file, and every dotted name of passkit, is there."""
     assert unknown_paths(path) == []
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
+def test_prose_has_no_retired_word(path: Path) -> None:
+    """`tests/vocabulary.py` lists the words and what to write instead."""
+    assert retired_words(path) == []
+
+
+def test_a_retired_word_is_found(tmp_path: Path) -> None:
+    """The check reads prose, and not what code prints."""
+    page = tmp_path / "page.md"
+    page.write_text("The ladder, whoever climbs.\n```text\nthe ladder\n```\n")
+
+    assert sorted(retired_words(page)) == ["ladder", "whoever"]
 
 
 @pytest.mark.parametrize("path", DESIGN, ids=lambda path: path.stem)
