@@ -24,7 +24,6 @@ from tests.vocabulary import RETIRED
 
 ROOT = Path(__file__).resolve().parents[1]
 MIDDLE = (
-    "dialects",
     "lowering",
     "plan",
     "sharing",

@@ -10,6 +10,7 @@ FINISHED = (
     "passkit/ast",
     "passkit/checks",
     "passkit/cli",
+    "passkit/dialects",
     "passkit/fusion",
     "passkit/graph",
     "passkit/ir",
@@ -33,6 +34,7 @@ FINISHED = (
     "tests/ast",
     "tests/checks",
     "tests/cli",
+    "tests/dialects",
     "tests/emulator",
     "tests/frontends",
     "tests/fusion",
@@ -91,5 +93,12 @@ RETIRED = {
     r"\bplain_schedule\b|\bschedule_like\b": "single_nest_schedule, with_part_schedules",
     r"\bcut_axis\b|\brow_place\b": "second_tiled_axis, staging_place",
     r"Composition\.STITCHED\b": "Composition.MULTI_NEST",
+    r"\bUNTOLD\b": "UNKNOWN",
+    r"\bTouch\b": "StageAccess",
+    r"\bReach\b|\bfor_lanes\b": "ThreadFeatures, for_threads",
+    r"\b(Bundle|Whole)Templates\b": "AccessTemplates or ThreadVectorTemplates",
+    r"\b(Pair|Ahead)Templates\b": "RowGroupTemplates or LoadAheadTemplates",
+    r"\btwo_of_each_kind\b": "representatives",
+    r"\bwith_waits\b|\bnames_in_whole\b": "insert_barriers, parameter_names",
 }
 """Regular expressions of retired words in code and prose, with their replacements."""

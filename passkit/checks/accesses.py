@@ -103,7 +103,7 @@ class ElementAccess:
 
 
 @frozen
-class _Place:
+class _Position:
     """Where a statement is.
 
     Attributes:
@@ -168,7 +168,7 @@ def paths_of(
         choices = todo.pop()
         path = _Path(choices)
         collector.path = path
-        collector.body(kernel.body, _Place(first))
+        collector.body(kernel.body, _Position(first))
         if path.branches > len(choices):  # the path took the bodies of branches without a choice
             settled = choices + (True,) * (path.branches - len(choices))
             todo += [(*settled[:k], False) for k in range(len(choices), len(settled))]
@@ -228,16 +228,16 @@ class _Collector:
         is_changing = isinstance(s, (LetStmt, Declare, Barrier, Fence, LastBlock, Return))
         return is_changing or bool(inner) or id(s) in self.loading
 
-    def body(self, body: Sequence[Stmt], place: _Place) -> Context:
+    def body(self, body: Sequence[Stmt], place: _Position) -> Context:
         """Follow the statements of a body; return the context behind it."""
         for statement in body:
             if id(statement) in self.relevant:
                 context = self._statement(statement, place)
                 if context is not place.context:
-                    place = _Place(context, place.axis, place.sides)
+                    place = _Position(context, place.axis, place.sides)
         return place.context
 
-    def _statement(self, s: Stmt, place: _Place) -> Context:
+    def _statement(self, s: Stmt, place: _Position) -> Context:
         """Follow a statement; return the context behind it."""
         context, path = place.context, self.path
         if id(s) in self.loading:
@@ -280,7 +280,7 @@ class _Collector:
         if path.fence is FenceState.STORED:
             path.fence = FenceState.SYNCHRONIZED
 
-    def _branch(self, s: If, place: _Place) -> Context:
+    def _branch(self, s: If, place: _Position) -> Context:
         """Follow a branch; return the context behind it."""
         context, path = place.context, self.path
         if isinstance(s.body[-1], Return) and not s.otherwise:
@@ -300,10 +300,10 @@ class _Collector:
             own = (*sides, (number, side)) if is_uniform else sides
             if body:
                 at = context.where(s.condition, side)
-                self.body(body, _Place(at, place.axis, own))
+                self.body(body, _Position(at, place.axis, own))
         return context
 
-    def _loop(self, s: For, place: _Place) -> None:
+    def _loop(self, s: For, place: _Position) -> None:
         """Follow a loop: all iterations together, or one after the other if it has barriers."""
         context = place.context
         start = context.value(s.start)
@@ -321,9 +321,9 @@ class _Collector:
             bounds = tuple(minimum_operands(s.stop, context.definitions))
             for bound in bounds if len(bounds) > 1 else ():
                 inner = inner.where(Binary("<", s.var, bound, bool_), True)
-        self.body(s.body, _Place(inner, place.axis + 1, place.sides))
+        self.body(s.body, _Position(inner, place.axis + 1, place.sides))
 
-    def _loop_with_barriers(self, s: For, place: _Place, start: Affine) -> None:
+    def _loop_with_barriers(self, s: For, place: _Position, start: Affine) -> None:
         """Follow a loop with barriers, whose iterations all threads make together.
 
         Each iteration, if there are few; else two consecutive ones, for any first one.
@@ -346,7 +346,7 @@ class _Collector:
         for value in values:
             self.body(s.body, evolve(place, context=context.with_form(s.var.name, value)))
 
-    def _loads(self, x: Expr, s: Stmt, place: _Place) -> None:
+    def _loads(self, x: Expr, s: Stmt, place: _Position) -> None:
         """Add the loads in an expression."""
         if isinstance(x, Select):
             self._loads(x.condition, s, place)
@@ -360,7 +360,7 @@ class _Collector:
             self._loads(y, s, place)
 
     def _access(
-        self, buffer: str, index: Expr, width: int, is_store: bool, s: Stmt, place: _Place
+        self, buffer: str, index: Expr, width: int, is_store: bool, s: Stmt, place: _Position
     ) -> None:
         """Add an access to ``width`` elements."""
         if buffer not in self.watched:

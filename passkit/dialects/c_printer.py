@@ -221,7 +221,7 @@ class IRPrinter:
             self._statement(statement)
 
     def _statement(self, s: Stmt) -> None:
-        """Print a statement."""
+        """Print a statement. Raises: CodeGenError if the final form does not have it."""
         x = self.exprs
         match s:
             case LetStmt(var, value) if var.name in x.indices:
@@ -322,7 +322,7 @@ class IRPrinter:
         self._line("if (!is_last) return;")
 
     def _loop(self, s: For) -> None:
-        """Print a loop."""
+        """Print a loop. Raises: CodeGenError if it is neither serial nor unrolled."""
         if s.bind is Bind.UNROLL:
             self._line("#pragma unroll")
         elif s.bind is Bind.SERIAL:  # as many loads at a time as the schedule says, and no more

@@ -1,8 +1,8 @@
 """CUDA C. Source: CUDA C++ Programming Guide, language extensions.
 
-A block is (32, rows) threads where a tile has rows, else one row of threads: whole warps. Where it
-has rows, the stages of parts without them are shared out over all of its threads. The barrier of a
-grid is that of cooperative groups, whose headers NVRTC does not bring along.
+A block has (32, rows) threads if a tile has rows, else one row of threads: whole warps. If it has
+rows, stages of parts without rows are shared out over all of its threads. The barrier of a grid is
+that of cooperative groups, whose headers NVRTC does not have.
 """
 
 from pathlib import Path
@@ -307,8 +307,8 @@ SERIES_HEAD = """\
 #define PK_NAN __longlong_as_double(0x7ff8000000000000ll)
 """
 
-# Short rows share a warp, and have fewer steps. Both lanes of a pair join the same two numbers in
-# the same order: so all have the same bits.
+# Short rows share a warp, and have fewer steps. Both threads of a pair combine the same two numbers
+# in the same order, so that all have the same bits.
 FOLD = """\
 {type} {name} = {acc};
 #pragma unroll
@@ -319,7 +319,7 @@ for (unsigned o = 16; o; o >>= 1) {{
   {name} = {combine};
 }}"""
 
-# The warps of a block, whatever its shape: then each thread joins what those have found.
+# The warps of a block of any shape; then each thread combines the results of all warps.
 FOLD_OF_TILE = """\
 __shared__ {type} {name}_all[32];
 const unsigned {name}_thread = threadIdx.y * blockDim.x + threadIdx.x;

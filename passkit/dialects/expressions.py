@@ -147,7 +147,10 @@ class Scalars:
         return enclosed(*self.leveled(x), outer)
 
     def leveled(self, x: Expr) -> tuple[str, int]:
-        """Return the text of an expression and its precedence."""
+        """Return the text of an expression and its precedence.
+
+        Raises: CodeGenError for an expression that is not lowered.
+        """
         match x:
             case Const():
                 text = literal(x, self.dialect)

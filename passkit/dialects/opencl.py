@@ -1,8 +1,8 @@
 """OpenCL C 1.2. A CUDA block is a work-group here, shared memory is local memory.
 
-A work-group takes the rows of its tile one after the other, because sub-groups are optional. An
-item takes elements by accesses of 16 bytes; on a CPU it computes with vectors of the device's
-width. Of sin, cos and tan those that PoCL 3 has for vectors are wrong below 1e-38.
+A work-group executes the rows of its tile one after the other, because sub-groups are optional. A
+work-item accesses 16 bytes at a time; on a CPU it computes with vectors of the device's width. sin,
+cos and tan of vectors are wrong below 1e-38 in PoCL 3, and not used.
 """
 
 from itertools import product
@@ -110,7 +110,7 @@ REAL = {"float32": "float", "float64": "double"}
 
 
 def _each(types: dict[str, str], *names: str) -> dict[str, str]:
-    """The preamble's functions for each type."""
+    """Return the preamble's functions for each type."""
     return {f"{name}/{k}": f"{name}_{t}" for k, t in types.items() for name in names}
 
 
@@ -168,19 +168,19 @@ KERNEL = "__kernel void {name}({params}, __local ulong2 *scratch, __local ulong2
 
 
 def _vector_functions() -> str:
-    """What loads and stores vectors of which not all elements are there, and functions of them."""
-    every = product({**WHOLE, **REAL}.values(), COUNTS, SPACES)
-    found = [
-        VECTOR.format(t=t, n=n, space=space, zeros=", ".join("0" * n)) for t, n, space in every
+    """Return functions of vectors, with loads and stores of which some elements do not exist."""
+    types = product({**WHOLE, **REAL}.values(), COUNTS, SPACES)
+    texts = [
+        VECTOR.format(t=t, n=n, space=space, zeros=", ".join("0" * n)) for t, n, space in types
     ]
     for n in COUNTS:
         numbers = ", ".join(map(str, range(n)))
         for t, (m, magnitude) in BITS.items():
-            found.append(FLOAT_VECTOR.format(t=t, n=n, m=m, magnitude=magnitude))
-        found.append(LONG_VECTOR.format(n=n))
+            texts.append(FLOAT_VECTOR.format(t=t, n=n, m=m, magnitude=magnitude))
+        texts.append(LONG_VECTOR.format(n=n))
         for t, m in (("float", "int"), ("double", "long"), ("long", "long")):
-            found.append(KEPT_VECTOR.format(t=t, n=n, m=m, numbers=numbers))
-    return "".join(found)
+            texts.append(KEPT_VECTOR.format(t=t, n=n, m=m, numbers=numbers))
+    return "".join(texts)
 
 
 MASKS = {1: "char", 2: "short", 4: "int", 8: "long"}
@@ -233,8 +233,8 @@ ACCESSES = AccessTemplates(
     vectors=VECTORS,
 )
 
-# The same sums in the same order as without sub-groups: the last turns, within one of them, are
-# exchanges, and each sub-group takes them for itself. The items of all are powers of two.
+# The same sums in the same order as without sub-groups: the last steps, within a sub-group, are
+# shuffles, which each sub-group executes by itself. The sizes of groups are powers of two.
 SHUFFLED = """\
 __local {type} *{name}_all = (__local {type} *)joined;
 {name}_all[get_local_id(0)] = {acc};

@@ -1,7 +1,8 @@
 """Special functions for languages without vectors, in the C that OpenCL and CUDA share.
 
-By steps of 1 and asymptotic series, and by Halley's steps; in double. Source: NIST Digital Library
-of Mathematical Functions, 5.11 and 5.15. `SERIES` is the prelude's own text, without its includes.
+They use recurrences and asymptotic series, and Halley's method, in double precision. Source: NIST
+Digital Library of Mathematical Functions, 5.11 and 5.15. `SERIES` is a text of the prelude without
+its includes.
 """
 
 from pathlib import Path
@@ -76,8 +77,8 @@ SERIES = "".join(
     for line in (Path(__file__).parent / "prelude/series.h").read_text("utf-8").splitlines(True)
     if not line.startswith("#include")
 ) + "".join(
-    f"PK_SCALAR float {name}_float({', '.join(f'float {x}' for x in given)}) "
-    f"{{ return (float){name}_double({', '.join(given)}); }}\n"
-    for name, given in (("igamma", "ax"), ("igammac", "ax"), ("betainc", "abx"), ("zeta", "sq"))
+    f"PK_SCALAR float {name}_float({', '.join(f'float {x}' for x in arguments)}) "
+    f"{{ return (float){name}_double({', '.join(arguments)}); }}\n"
+    for name, arguments in (("igamma", "ax"), ("igammac", "ax"), ("betainc", "abx"), ("zeta", "sq"))
 )
-"""In front of it a dialect says what PK_SCALAR, PK_TABLE, PK_INFINITY and PK_NAN are."""
+"""A dialect defines PK_SCALAR, PK_TABLE, PK_INFINITY and PK_NAN in front of it."""

@@ -140,7 +140,10 @@ class VectorExpressions(Scalars):
         return self._operation(x) if self.is_vector(x) else super().leveled(x)
 
     def _operation(self, x: Expr) -> tuple[str, int]:
-        """Return the text and the precedence of an operation of which an operand is a vector."""
+        """Return the text and the precedence of an operation with a vector as operand.
+
+        Raises: CodeGenError for an expression that vector loops do not have.
+        """
         match x:
             case Var(name):
                 return name, ATOM

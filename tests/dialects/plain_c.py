@@ -1,4 +1,4 @@
-"""A dialect for tests: plain C, one thread, no vectors; and how to run what it prints."""
+"""A dialect for tests: plain C, one thread, no vectors; and functions that run its kernels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ static int64_t cut_rest(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a
 
 
 def compiled(text: str, folder: Path) -> ctypes.CDLL:
-    """The functions of a C text."""
+    """Return the functions of a C text as a library."""
     stem = folder / f"plain{len(list(folder.iterdir()))}"  # a library is loaded once a path
     source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
     source.write_text(HEAD + text)

@@ -1,4 +1,4 @@
-"""No byte beyond an array is touched: arrays stand between pages that may not be read."""
+"""No byte beyond an array is accessed: arrays lie between pages without access rights."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _built() -> None:
 @pytest.mark.parametrize("end", [True, False], ids=["end", "begin"])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_nothing_beyond_an_array(name: str, end: bool, rng: Any) -> None:
-    """At every length, at either end of a page, results too: right, and no fault."""
+    """Arrays of every length at either end of a page give right results without a fault."""
     graph = GRAPHS[name]
     exe = pk.compile(graph)
     for n in LENGTHS:
@@ -77,7 +77,7 @@ def test_nothing_beyond_an_array(name: str, end: bool, rng: Any) -> None:
 
 
 def test_the_fence_holds() -> None:
-    """A read beyond the array is a fault: seen in a child process."""
+    """A load beyond the array is a fault, which a child process shows."""
     child = os.fork()
     if child == 0:
         faulthandler.disable()

@@ -1,4 +1,4 @@
-"""Rows that lanes of one number fold: inside the lanes, by bundles and one by one."""
+"""Column reductions on GPUs: each thread reduces its columns, with vector accesses or without."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ TWICE = "x: f32[3, n, m]; return reduce_sum(exp(x), axis=(0, 1))"
 
 
 def compiled_run(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, list[Any], list[Any]]:
-    """A program on the emulated device, all in one kernel; what it gives, and what is right."""
+    """Return a program as one kernel for the emulated device, its results and the right ones."""
     graph = pk.parse(text)
     names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
     feeds = {
-        n.name: rng.integers(-9, 9, [{"n": rows, "m": columns}.get(str(d), d)
-                                     for d in n.entries[0].shape]).astype(np.float32)
+        n.name: rng.integers(
+            -9, 9, [{"n": rows, "m": columns}.get(str(d), d) for d in n.entries[0].shape]
+        ).astype(np.float32)
         for n in graph.inputs
-    }  # fmt: skip
+    }
     with fake_cuda():
         exe = pk.compile(graph, target="cuda", keep_together=names)
         return exe, exe(feeds), pk.interpret(graph, feeds)
@@ -34,7 +35,7 @@ def compiled_run(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, lis
 @pytest.mark.parametrize("text", [COLUMNS, STORED, TWICE])
 @pytest.mark.parametrize("rows, columns", [(1, 1), (7, 40), (33, 39), (5, 600), (0, 8)])
 def test_columns(text: str, rows: int, columns: int, rng: Any) -> None:
-    """Columns that bundles divide, that they do not, of two tiles, and of no rows."""
+    """Lengths that vectors divide or not, two tiles, and columns without rows."""
     if "max" in text and rows == 0:
         text = text.replace(", reduce_max(z, axis=0)", "")
     exe, actual, expected = compiled_run(text, rows, columns, rng)
@@ -45,7 +46,7 @@ def test_columns(text: str, rows: int, columns: int, rng: Any) -> None:
 
 
 def test_totals_are_registers(rng: Any) -> None:
-    """Scratch is stored when a lane has all of a column, never loaded while it folds."""
+    """A thread stores to scratch when it has reduced a column, and does not load from there."""
     exe, _, _ = compiled_run(COLUMNS, 9, 40, rng)
     folding = exe.source.split("#pragma unroll 4")[1].split("put_some")[0]
 
@@ -54,7 +55,7 @@ def test_totals_are_registers(rng: Any) -> None:
 
 
 def test_a_stage_that_reads_what_it_writes(rng: Any) -> None:
-    """A scan carries a value from row to row in one place: the loop over rows is outside."""
+    """The loop over rows of a scan is outside, since it carries a value for each column."""
     exe, actual, expected = compiled_run("x: f32[n, m]; return cumsum(x, axis=0)", 9, 40, rng)
 
     np.testing.assert_allclose(actual[0], expected[0], rtol=1e-6)

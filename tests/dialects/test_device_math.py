@@ -20,7 +20,7 @@ PRELUDE = HERE.parents[1] / "passkit" / "dialects"
 INFINITE = 0x7F800000
 CONSTANTS = (2**0.5, 3.0, 7.0, 0.1, 255.0, 0.229, 1.702, 1000.0, 1e-9, 1e9, math.pi)
 EVERY = 1009
-"""Every so many floats are tried: a prime, so that all last bits come up."""
+"""The distance of tested floats: a prime, so that all last bits occur."""
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_all_mantissas_divide_alike(library: Any) -> None:
 
 
 def test_a_wrong_reciprocal_is_found(library: Any) -> None:
-    """The check sees a high part that is rounded to nearest alone, and one that is off."""
+    """The check reports a high part that is only rounded to nearest, and a wrong one."""
     s, high, low = sides(3.0)
     first = int(np.float32(1).view(np.uint32))
 
@@ -96,9 +96,26 @@ def test_a_wrong_reciprocal_is_found(library: Any) -> None:
 @pytest.mark.parametrize(
     "s",
     [
-        *(1.0, 1.5, 3.0, 40.7, 1024.0, 1e-3, 2 - 2**-23, 1 - 2**-24),
-        *(2.0**-32, 2.0**32, 2.0**33, 1e-20, 1e30, 1e-42, -2.5),
-        *(0.0, -0.0, math.inf, -math.inf, math.nan),
+        1.0,
+        1.5,
+        3.0,
+        40.7,
+        1024.0,
+        1e-3,
+        2 - 2**-23,
+        1 - 2**-24,
+        2.0**-32,
+        2.0**32,
+        2.0**33,
+        1e-20,
+        1e30,
+        1e-42,
+        -2.5,
+        0.0,
+        -0.0,
+        math.inf,
+        -math.inf,
+        math.nan,
     ],
 )
 def test_division_by_any_number_has_the_bits_of_the_division(library: Any, s: float) -> None:
@@ -155,7 +172,7 @@ def test_reciprocals_of_numbers_from_1_on(library: Any) -> None:
 
 
 def test_erf_is_within_two_and_a_half_units(library: Any) -> None:
-    """Everywhere, beside the error of the power of 2; it is odd, and 1 at infinity."""
+    """It is accurate except for the error of the power of 2; it is odd, and 1 at infinity."""
     assert library.erf_error(0, 61, INFINITE // 61) <= 2.5
     assert library.erf_of(math.inf) == 1 and library.erf_of(-math.inf) == -1
     assert math.isnan(library.erf_of(math.nan))
@@ -163,7 +180,7 @@ def test_erf_is_within_two_and_a_half_units(library: Any) -> None:
 
 
 def test_sigmoid_is_within_two_and_a_half_units(library: Any) -> None:
-    """Beside the error of the exponential; it is 0 and 1 at the infinities."""
+    """It is accurate except for the error of the exponential; 0 and 1 at the infinities."""
     for sign in (0, 2**31):
         assert library.sigmoid_error(sign, 1009, INFINITE // 1009) <= 2.5
     assert library.sigmoid_of(math.inf) == 1 and library.sigmoid_of(-math.inf) == 0

@@ -25,7 +25,7 @@ SEEDS = range(30)
 
 @frozen(eq=False)
 class Fused:
-    """A kernel, the graph that it is made of, and how its tiles are made."""
+    """A kernel, its graph, and the composition of its schedule."""
 
     name: str
     graph: pk.Graph
@@ -41,7 +41,7 @@ class Fused:
 
 
 def program_groups() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
-    """Every program at one extent, random groups, updates of several tensors, random packs."""
+    """Return programs at one extent, random groups, updates of several tensors, random packs."""
     kernels = {p.__name__: together(p(EXTENT)) for p in PROGRAMS}
     kernels |= {f"random{seed}": random_stitch(seed) for seed in SEEDS}
     text, names = random_packs(6)
@@ -53,7 +53,7 @@ def program_groups() -> dict[str, tuple[pk.Graph, list[list[str]]]]:
 
 @cache
 def fused(target: str) -> list[Fused]:
-    """The kernels of all those graphs, equal texts once; OpenCL's for groups of sixteen items."""
+    """Return the kernels of these graphs, equal texts once; work-groups have 16 items."""
     own = opencl.target_with_block(16) if target == "opencl" else target
     kernels: dict[str, Fused] = {}
     for name, (graph, names) in program_groups().items():
@@ -65,7 +65,7 @@ def fused(target: str) -> list[Fused]:
 
 
 def texts(target: str) -> list[str]:
-    """Their texts: every program is one kernel, and most random groups are."""
+    """Return the texts; every program is one kernel, and most random groups are."""
     kernels = fused(target)
     whole = {f.name for f in kernels if f.whole}
     kinds = [f.composition for f in kernels]
@@ -77,17 +77,17 @@ def texts(target: str) -> list[str]:
 
 @test_cuda.needs_compiler
 def test_cuda_compiles(tmp_path: Path) -> None:
-    """All of them, in one translation unit."""
+    """All kernels compile in one translation unit."""
     assert test_cuda.errors_of(texts("cuda"), tmp_path) is None
 
 
 def test_opencl_syntax(tmp_path: Path) -> None:
-    """Every name is one of OpenCL C or of the kernel, all types fit."""
+    """A C compiler accepts all kernels, given the names of OpenCL C."""
     assert "error" not in test_opencl.said(texts("opencl"), tmp_path)
 
 
 def test_opencl_on_a_driver(rng: np.random.Generator) -> None:
-    """Built and run by a driver: what is one kernel computes what it says."""
+    """Kernels that a driver builds and runs agree with the interpreter."""
     opencl.require_pyopencl()
     for f in filter(lambda f: f.whole, fused("opencl")):
         feeds = {k: np.abs(v) for k, v in feeds_of(f.graph, rng).items()}

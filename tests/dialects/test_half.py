@@ -1,4 +1,4 @@
-"""Floats of 16 bits in the prelude: every one of them, and what rounds to them, at every width."""
+"""16-bit floats in the prelude: all of them, and floats that round to them, at every width."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ pytestmark = [
 
 @pytest.fixture(scope="module", params=["native", *OTHERS])
 def checker(request: pytest.FixtureRequest, checkers: dict[str, ctypes.CDLL]) -> ctypes.CDLL:
-    """The loops of half_checker.cpp for one machine."""
+    """Return the loops of half_checker.cpp for one machine."""
     return checkers[request.param]
 
 
 @pytest.fixture(scope="module")
 def checkers(request: pytest.FixtureRequest) -> dict[str, ctypes.CDLL]:
-    """The same for all machines, compiled side by side."""
+    """Return the loops for all machines, compiled in parallel."""
     names = ["native", *OTHERS]
     built = libraries((options(request, m), CHECKER) for m in names)
     return dict(zip(names, built, strict=True))
 
 
 def run(checker: ctypes.CDLL, name: str, x: Array, out: Any) -> Array:
-    """What an exported loop makes of an array."""
+    """Return the result of a loop for an array."""
     x, y = np.ascontiguousarray(x), np.zeros(x.shape, out)
     getattr(checker, name)(
         ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(x.size)
@@ -48,7 +48,7 @@ def run(checker: ctypes.CDLL, name: str, x: Array, out: Any) -> Array:
 
 
 def to_round(dtype: Any) -> Array:
-    """Every number of 16 bits, the middles between them, what is next to both, and any bits."""
+    """Return all 16-bit floats, the midpoints, the neighbours of both, and random bits."""
     step = 1 << 13 if dtype == np.float16 else 1 << 16
     every = EVERY.view(dtype).astype(np.float32).view(np.uint32)
     near = [every + np.uint32(d) for d in (0, 1, step // 2 - 1, step // 2, step // 2 + 1, step - 1)]
@@ -60,7 +60,7 @@ def to_round(dtype: Any) -> Array:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_number_widens(checker: ctypes.CDLL, name: str) -> None:
-    """All 65,536, in lanes and alone; denormals, infinities, NaN and -0 among them."""
+    """All 65,536 numbers are widened, as vectors and as scalars, denormals and NaN included."""
     want = EVERY.view(DTYPES[name]).astype(np.float32)
 
     assert same_bits(run(checker, f"widen_{name}", EVERY, np.float32), want)
@@ -69,7 +69,7 @@ def test_every_number_widens(checker: ctypes.CDLL, name: str) -> None:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_floats_round_to_the_nearest(checker: ctypes.CDLL, name: str) -> None:
-    """In lanes and alone, stored or not; from the middle to the even one; NaN stays NaN."""
+    """Vectors and scalars are rounded to nearest, ties to even; NaN stays NaN."""
     dtype = DTYPES[name]
     x = to_round(dtype)
     want = x.astype(dtype)
@@ -80,7 +80,7 @@ def test_floats_round_to_the_nearest(checker: ctypes.CDLL, name: str) -> None:
 
 
 def test_doubles_round_once(checker: ctypes.CDLL) -> None:
-    """A double just above the middle of two halves goes up, though its float is the middle."""
+    """A double just above a midpoint is rounded up, although its float is the midpoint."""
     middle = (EVERY[:0x7C00] + np.float64(0)).astype(np.uint16).view(np.float16).astype(np.float64)
     middle = np.concatenate([middle[:-1] / 2 + middle[1:] / 2, [65520.0]])
     near = [middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf), middle * (1 + 2.0**-30)]
@@ -96,7 +96,7 @@ def test_doubles_round_once(checker: ctypes.CDLL) -> None:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_strides_and_gathers_move_bits(checker: ctypes.CDLL, name: str) -> None:
-    """Neighbours change places, by strided loads and stores and by a gather, to an odd end."""
+    """Neighbours are exchanged by strided loads and stores and by a gather, to an odd end."""
     x = EVERY[:1022]
 
     got = run(checker, f"moved_{name}", x, np.uint16)

@@ -1,4 +1,4 @@
-"""OpenCL C: what is printed is built by a driver where one is there, else its syntax is checked."""
+"""Kernels in OpenCL C are built by a driver if there is one; otherwise their syntax is checked."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ SYNTAX = "\n".join(
 
 
 def texts() -> list[str]:
-    """The goldens, and a kernel for each dtype, cast and function."""
+    """Return the goldens, and a kernel for each dtype, cast and function."""
     texts = [p.read_text() for p in sorted(GOLDEN.glob("*.cl"))]
     assert len(texts) == len(GOLDENS)
     return texts + [k.source for k in plan(MANY, target="opencl").attrs["kernel"].values()]
 
 
 def said(kernels: list[str], folder: Path) -> str:
-    """What a C compiler says of them."""
+    """Return the messages of a C compiler for kernels."""
     source = folder / "kernels.c"
     preamble = used_definitions(OPENCL.preamble, "\n".join(kernels))
     source.write_text("\n".join([SYNTAX, preamble, *kernels]))
@@ -82,7 +82,7 @@ def said(kernels: list[str], folder: Path) -> str:
 
 
 def test_syntax(tmp_path: Path) -> None:
-    """Every name is one of OpenCL C, of the preamble, or of the kernel."""
+    """Kernels use names of OpenCL C, of the preamble, and their own ones."""
     assert "error" not in said(texts(), tmp_path)
     gelu = (GOLDEN / "gelu.cl").read_text()
     assert "erg" in said([gelu.replace("erf(", "erg(")], tmp_path)
@@ -91,20 +91,20 @@ def test_syntax(tmp_path: Path) -> None:
 
 
 def test_types_are_opencls() -> None:
-    """No C99 type names, and no bool in a buffer."""
+    """Kernels have no type names of C99, and no bool in a buffer."""
     for text in texts():
         assert not re.search(r"\b(u?int\d+_t|__global (const )?bool)\b", text)
 
 
 def built(kernels: list[str]) -> Any:
-    """Kernels as a driver's program. Raises: pyopencl.RuntimeError with what its compiler says."""
+    """Return kernels as a program. Raises: pyopencl.RuntimeError with the compiler's messages."""
     cl, own = opencl.require_pyopencl(), device()
     text = "\n".join([HEAD, OPENCL.preamble, *kernels])
     return cl.Program(own.context, text).build(list(compiler_options(own, 1)), cache_dir=False)
 
 
 def test_a_driver_builds_all() -> None:
-    """The goldens, and every dtype, cast and function; a driver says what it does not know."""
+    """A driver builds the goldens and every dtype, cast and function."""
     cl = opencl.require_pyopencl()
     built(texts())
     gelu = (GOLDEN / "gelu.cl").read_text()
@@ -114,7 +114,7 @@ def test_a_driver_builds_all() -> None:
 
 
 def test_on_a_driver(rng: Any) -> None:
-    """Built and run by an OpenCL driver where pyopencl finds one, in groups of sixteen items."""
+    """Kernels that a driver builds agree with the interpreter, in groups of sixteen items."""
     opencl.require_pyopencl()
     for text in PROGRAMS.values():
         graph = pk.parse(text)

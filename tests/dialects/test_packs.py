@@ -81,7 +81,7 @@ def test_results(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["short rows", "rows", "odd sizes", "mixed"])
 def test_a_part_has_the_bits_of_a_kernel_by_itself(name: str, rng: Any) -> None:
-    """It has the schedule that it has alone."""
+    """A part has the schedule that it has alone."""
     own = program(name)
     feeds = feeds_of(own.graph)
     packed = results_of(own, {}, [0])
@@ -97,7 +97,7 @@ def test_a_part_has_the_bits_of_a_kernel_by_itself(name: str, rng: Any) -> None:
 
 @pytest.mark.parametrize("empty", [{"n": 0, "m": 37}, {"n": 1500, "m": 0}, {"n": 0, "m": 0}])
 def test_parts_without_elements(empty: dict[str, int]) -> None:
-    """Parts that have no block are found by none, wherever they stand."""
+    """Parts without a block are skipped at any position."""
     for own in empty_programs():
         expected = pk.interpret(own.graph, feeds_of(own.graph, empty))
         if any(a.size for a in expected):
@@ -107,7 +107,7 @@ def test_parts_without_elements(empty: dict[str, int]) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 40, 300])
 def test_any_number_of_parts(count: int, rng: Any) -> None:
-    """One part is a kernel by itself; of many, as many are packed as a kernel has arguments for."""
+    """One part is no pack; a pack has as many parts as a kernel can have arguments for."""
     sizes = [int(n) for n in rng.integers(1, 3000, count)]
     graph = pk.Graph([o.tanh(chain(k, n) + chain(count + k, n)) for k, n in enumerate(sizes)])
     with emulated(EmulatedDevice(rng=rng)) as own_device:
@@ -171,7 +171,7 @@ def test_equal_parts_have_one_body() -> None:
     ],
 )
 def test_planted_faults_of_the_text(name: str, change: tuple[str, str]) -> None:
-    """The emulator, or a wrong result, shows a fault in how blocks find their part, or wait."""
+    """The emulator, or a wrong result, shows a fault in the choice of a part, or in a barrier."""
     own = program(name)
     assert change[0] in own.kernel.source
     source = own.kernel.source.replace(*change)

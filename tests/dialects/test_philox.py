@@ -1,4 +1,4 @@
-"""Random words in plain C: the preamble that OpenCL and CUDA share gives the published answers."""
+"""The Philox generator in plain C, shared by OpenCL and CUDA, gives the published numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.planned import plan
 
 
 def test_known_answers(tmp_path: Path) -> None:
-    """Philox4x32-10 as its authors publish it."""
+    """Philox4x32-10 gives the numbers of its authors."""
     text = PHILOX.format(fn="", word="uint64_t", long="int64_t")
     library = compiled(text, tmp_path)
     for function in (library.philox_low, library.philox_high):

@@ -53,8 +53,8 @@ def sigmoid(x: Array) -> Array:
     return value
 
 
-def by_lanes(f: Any) -> Any:
-    """The array function that applies f of a Python float to each element."""
+def elementwise(f: Any) -> Any:
+    """Return the array function that applies f to each element as a Python float."""
     return lambda x: np.array([f(float(v)) for v in x], np.float64)
 
 
@@ -72,8 +72,8 @@ FUNCTIONS: dict[str, tuple[Any, float, float]] = {
     "tan": (np.tan, 4, 2),
     "tanh": (np.tanh, 3, 3),
     "sigmoid": (sigmoid, 3, 3),
-    "erf": (by_lanes(math.erf), 3, 4),
-    "erfc": (by_lanes(math.erfc), 3, 4),
+    "erf": (elementwise(math.erf), 3, 4),
+    "erfc": (elementwise(math.erfc), 3, 4),
     "sinh": (np.sinh, 2.5, 2.5),
     "cosh": (np.cosh, 2.5, 2.5),
     "asin": (np.arcsin, 3, 2),
@@ -108,7 +108,7 @@ pytestmark = [
 
 
 class Checker:
-    """The loops of prelude_checker.cpp, compiled for one machine."""
+    """Return the loops of prelude_checker.cpp, compiled for one machine."""
 
     def __init__(self, libraries: list[ctypes.CDLL]) -> None:
         self.libraries = libraries
@@ -127,14 +127,14 @@ class Checker:
 
 
 def options(request: pytest.FixtureRequest, machine: str) -> list[str]:
-    """How a machine's checkers are compiled: with --every-dtype at the level of users' kernels."""
+    """Return the compiler options of a machine; with --every-dtype those of users' kernels."""
     level = ["-O3"] if request.config.getoption("--every-dtype") else QUICK
     return [*FLAGS, *MACHINES[machine], *level, f"-I{PRELUDE}"]
 
 
 @pytest.fixture(scope="module")
 def checkers(request: pytest.FixtureRequest) -> dict[str, Checker]:
-    """A checker for each machine that the prelude is printed for, compiled side by side."""
+    """Return a checker for each machine of the prelude, compiled in parallel."""
     jobs = [(m, p) for m in ["native", *OTHERS] for p in PARTS[m]]
     built = libraries(
         ([*options(request, m), f"-DPK_CHECK_{part.upper()}"], CHECKER) for m, part in jobs
@@ -147,12 +147,12 @@ def checkers(request: pytest.FixtureRequest) -> dict[str, Checker]:
 
 @pytest.fixture(scope="module")
 def native(checkers: dict[str, Checker]) -> Checker:
-    """The checker compiled for this machine."""
+    """Return the checker compiled for this machine."""
     return checkers["native"]
 
 
 def samples(dtype: str, count: int) -> Array:
-    """Numbers of every exponent, numbers about 1, near multiples of pi / 2, and special ones."""
+    """Return numbers of every exponent, about 1, near multiples of pi / 2, and special ones."""
     rng = np.random.default_rng(0)
     width = np.dtype(dtype).itemsize * 8
     patterns = rng.integers(0, 2**width, count, np.uint64).astype(f"u{width // 8}").view(dtype)
@@ -164,7 +164,7 @@ def samples(dtype: str, count: int) -> Array:
 
 
 def ulps(got: Array, true: Array) -> Array:
-    """How far ``got`` is from the true value, in units of the rounded true value's last place."""
+    """Return the error of ``got`` in units in the last place of the true value."""
     dtype = got.dtype.type
     border = np.ldexp(np.longdouble(1), np.finfo(dtype).maxexp)
     rounded = true.astype(dtype)
@@ -179,7 +179,7 @@ def ulps(got: Array, true: Array) -> Array:
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Whether all bits agree; one NaN is as good as another."""
+    """Return whether all bits are equal; all NaN count as equal."""
     nan = (a != a) & (b != b)
     unsigned = f"u{a.dtype.itemsize}"
     return bool((nan | (a.view(unsigned) == b.view(unsigned))).all())
@@ -201,7 +201,7 @@ def test_functions_are_accurate(native: Checker, name: str, dtype: str) -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("name", PAIR_FUNCTIONS)
 def test_pair_functions_are_accurate(native: Checker, name: str, dtype: str) -> None:
-    """The functions of two numbers too, for all pairs of special values."""
+    """Functions of two numbers stay within their bounds for all pairs of special values."""
     true, most32, most64 = PAIR_FUNCTIONS[name]
     rng = np.random.default_rng(1)
     special = np.array([*SPECIAL, *(-v for v in SPECIAL)])
@@ -238,7 +238,7 @@ def test_bits_agree_between_instruction_sets(checkers: dict[str, Checker], machi
 def test_bits_do_not_depend_on_position_or_length(
     checkers: dict[str, Checker], machine: str
 ) -> None:
-    """A value computed at any offset, in any lane, at a masked end or alone is the same value."""
+    """A value does not depend on its position in a vector, on masks, or on the offset."""
     rng = np.random.default_rng(2)
     check = checkers[machine]
     for dtype in FLOATS if "double" in PARTS[machine] else FLOATS[:1]:
@@ -256,8 +256,8 @@ def test_bits_do_not_depend_on_position_or_length(
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_scalars_give_the_bits_of_lanes(native: Checker, dtype: str) -> None:
-    """A function of one number outside a loop gives what it gives within."""
+def test_scalars_have_the_bits_of_vectors(native: Checker, dtype: str) -> None:
+    """A function of a scalar has the bits of the function of vectors."""
     x = samples(dtype, 80)
     real = np.ctypeslib.as_ctypes_type(np.dtype(dtype))
     for name in FUNCTIONS:
@@ -268,7 +268,7 @@ def test_scalars_give_the_bits_of_lanes(native: Checker, dtype: str) -> None:
 
 
 def whole_numbers(dtype: str, count: int) -> tuple[Array, Array]:
-    """Two arrays of integers with the limits and zero, or floats with the special values."""
+    """Return two arrays of integers with limits and zero, or of floats with special values."""
     rng = np.random.default_rng(3)
     if dtype.startswith("float"):
         edge = np.array([*SPECIAL, *(-v for v in SPECIAL)])
@@ -315,7 +315,7 @@ def test_bit_operations_are_numpys(checkers: dict[str, Checker], machine: str) -
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 def test_masks_and_indices(checkers: dict[str, Checker], machine: str) -> None:
-    """Booleans are bytes of 0 and 1; lane_index counts; fold of masks finds one true among many."""
+    """Booleans are bytes of 0 and 1; lane_index counts; a reduction of masks sees one true."""
     rng = np.random.default_rng(4)
     check = checkers[machine]
     a, b = rng.integers(0, 2, (2, 77)).astype(bool)
@@ -337,7 +337,7 @@ def test_masks_and_indices(checkers: dict[str, Checker], machine: str) -> None:
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 def test_sums_strides_and_gathers(checkers: dict[str, Checker], machine: str) -> None:
-    """Packs and fold add every element once; strides and gathers fetch the right ones."""
+    """Reductions add every element once; strided loads and gathers load the right ones."""
     rng = np.random.default_rng(5)
     for dtype, n in itertools.product(INTEGERS + FLOATS, (0, 1, 15, 16, 63, 64, 65, 200)):
         x = rng.integers(0, 100, 3 * n + 1).astype(dtype)
@@ -359,8 +359,8 @@ def test_sums_strides_and_gathers(checkers: dict[str, Checker], machine: str) ->
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
-def test_rows_of_a_few_elements_are_taken_apart(checkers: dict[str, Checker], machine: str) -> None:
-    """Each column by itself, of whole vectors and of those at the end."""
+def test_columns_of_short_rows(checkers: dict[str, Checker], machine: str) -> None:
+    """Each column is loaded as a vector, for whole vectors and for the last one."""
     for dtype, count, n in itertools.product(FLOATS, range(2, 9), (1, 16, 64, 150)):
         x = np.arange(n * count, dtype=dtype)
         loaded = np.empty((count, n), dtype)
@@ -373,7 +373,7 @@ def test_rows_of_a_few_elements_are_taken_apart(checkers: dict[str, Checker], ma
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_maximum_keeps_nan(checkers: dict[str, Checker], machine: str, dtype: str) -> None:
-    """One NaN in any lane makes the maximum of a row NaN."""
+    """One NaN at any position makes the maximum of a row NaN."""
     for k in range(40):
         x = np.arange(40, dtype=dtype)
         plain = checkers[machine](f"maximum_of_{dtype}", x, out=np.empty(1, dtype))
@@ -419,7 +419,7 @@ def test_optimized_kernels_keep_nan_and_zeros_at_constant_bounds(dtype: str) -> 
 
 
 def saturated(x: Array, dtype: str) -> Array:
-    """What a conversion gives: beyond an integer's limits the limit, for NaN 0, else a cast."""
+    """Return the result of a conversion: saturated for integers, 0 for NaN, else a cast."""
     if x.dtype.kind != "f" or np.dtype(dtype).kind in "fb":
         return x.astype(dtype)
     limits = np.iinfo(dtype)
@@ -430,7 +430,7 @@ def saturated(x: Array, dtype: str) -> Array:
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "convert" in PARTS[m]])
 def test_conversions_saturate(checkers: dict[str, Checker], machine: str) -> None:
-    """Between all pairs of types; floats out of range give the limit and NaN gives 0."""
+    """Conversions between all pairs of types; floats saturate and NaN gives 0."""
     rng = np.random.default_rng(6)
     widths, signs = (7, 8, 15, 16, 31, 32, 63, 64), (1, -1)
     edges = [s * (2.0**k + d) for s in signs for k in widths for d in (-1, 0)]
@@ -450,7 +450,7 @@ def test_conversions_saturate(checkers: dict[str, Checker], machine: str) -> Non
 def test_an_exponential_of_what_is_never_above_0(
     checkers: dict[str, Checker], machine: str
 ) -> None:
-    """It has the bits of exp in vectors and scalars, of NaN and infinity too."""
+    """The variant has the bits of exp in vectors and scalars, for NaN and infinity, too."""
     x = samples("float32", 100_000)
     x = x[~(x > 0)]
     exp, checker = checkers["native"]("exp_float", x), checkers[machine]
@@ -463,7 +463,7 @@ def test_an_exponential_of_what_is_never_above_0(
 
 
 def hard_numerators(s: float, digits: int) -> list[float]:
-    """Numbers whose quotient by s lies as close as can be to the middle of two floats."""
+    """Return numbers whose quotients by s are as close as possible to the middle of two floats."""
     odd = int(math.frexp(s)[0] * 2**digits)
     odd //= odd & -odd
     if odd == 1:
@@ -549,7 +549,7 @@ def test_a_least_of_packs_keeps_nan(checkers: dict[str, Checker], machine: str, 
 @pytest.mark.skipif(platform.system() != "Linux", reason="needs mprotect")
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
 def test_lanes_that_are_off_touch_no_memory(checkers: dict[str, Checker], machine: str) -> None:
-    """Arrays that end before a forbidden page are loaded and stored to their end."""
+    """Arrays that end before a page without access rights are loaded and stored to their end."""
     page, libc = mmap.PAGESIZE, ctypes.CDLL(None, use_errno=True)
     maps = [mmap.mmap(-1, 2 * page) for _ in range(2)]
     starts = [ctypes.addressof(ctypes.c_char.from_buffer(m)) for m in maps]
@@ -569,8 +569,8 @@ def test_lanes_that_are_off_touch_no_memory(checkers: dict[str, Checker], machin
 
 
 @pytest.mark.parametrize("machine", [m for m in ["native", *OTHERS] if "core" in PARTS[m]])
-def test_any_lanes_are_stored(checkers: dict[str, Checker], machine: str) -> None:
-    """The first ones, others, all and none; what is off stays."""
+def test_any_mask_is_stored(checkers: dict[str, Checker], machine: str) -> None:
+    """Elements of any mask are stored; others are unchanged."""
     rng = np.random.default_rng(0)
     masks = [np.arange(16) < k for k in range(17)] + [np.arange(16) >= k for k in range(17)]
     on = np.concatenate([*masks, *(rng.random((60, 16)) < 0.5), np.arange(9) % 2 == 0])
@@ -587,7 +587,7 @@ CORE = "types", "masks", "memory", "loops", "arithmetic", "core"
 
 
 def test_sections_may_be_pasted(tmp_path: Path) -> None:
-    """A kernel is one file: the sections it needs, one behind the other, then its functions."""
+    """A kernel is one file: the sections it needs, one after the other, then its functions."""
     sections = [
         (PRELUDE / "prelude" / f"{name}.h").read_text()
         for name in (

@@ -42,14 +42,14 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def checkers(request: pytest.FixtureRequest) -> dict[str, Checker]:
-    """The loops over special functions, compiled for each machine side by side."""
+    """Return the loops over special functions, compiled for each machine in parallel."""
     names = ["native", *OTHERS]
     built = libraries(([*options(request, m), "-DPK_CHECK_SPECIAL"], CHECKER) for m in names)
-    return {name: Checker([made]) for name, made in zip(names, built, strict=True)}
+    return {name: Checker([library]) for name, library in zip(names, built, strict=True)}
 
 
 def samples(name: str, dtype: str) -> Array:
-    """Numbers where a function is interesting: about its poles, far away, and in the tails."""
+    """Return numbers about the poles of a function, far away, and in its tails."""
     rng = np.random.default_rng(0)
     if "inv" in name:
         tails = [1 - np.exp(-rng.uniform(0, 37, 2000)), np.exp(-rng.uniform(0, 700, 2000))]
@@ -63,13 +63,13 @@ def samples(name: str, dtype: str) -> Array:
 
 
 def true_lgamma(x: Array) -> Array:
-    """SciPy's, but as in C at -inf, and finite at denormal numbers."""
+    """Return SciPy's results, but those of C at -inf, and finite ones at denormal numbers."""
     tiny = (np.abs(x) < 1e-290) & (x != 0)
     return np.where(tiny, -np.log(np.abs(x)), np.where(x == -np.inf, np.inf, sp.gammaln(x)))
 
 
 def by_reflection(name: str) -> Any:
-    """SciPy's where x > 0; the interpreter's below, where SciPy is far off near a pole."""
+    """Return SciPy's results for x > 0, and the interpreter's below: SciPy is wrong near poles."""
     above = {"digamma": sp.digamma, "trigamma": lambda x: sp.polygamma(1, x)}[name]
     return lambda x: np.where(x > 0, above(x), getattr(special_functions, name)(x))
 
@@ -84,11 +84,11 @@ TRUE: dict[str, Any] = {
     "erfcinv": sp.erfcinv,
 }
 TERMS = {"lgamma": 10.0, "digamma": 30.0}
-"""The largest summand of a function near its zeros, of which the error counts there."""
+"""The largest summand of a function near its zeros, to which the error is relative there."""
 
 
 def errors(name: str, actual: Array, x: Array) -> Array:
-    """How far results are off, in units of the last place, or of the largest summand's."""
+    """Return the errors of results in units in the last place, or in that of the summand."""
     expected = TRUE[name](x.astype(np.float64))
     rounded = expected.astype(x.dtype)
     size = np.minimum(np.abs(rounded), np.finfo(x.dtype).max)
@@ -106,7 +106,7 @@ def errors(name: str, actual: Array, x: Array) -> Array:
 def test_special_functions_are_accurate(
     checkers: dict[str, Checker], name: str, dtype: str
 ) -> None:
-    """Within 1 ulp in float32 and 16 in float64, SciPy's own error included."""
+    """Errors are at most 1 ulp in float32 and 16 in float64, SciPy's own one included."""
     x = samples(name, dtype)
     if name.startswith("erf") and dtype == "float64":
         x = x[(np.abs(x) > 1e-290) | (x == 0)]  # below, SciPy is off
@@ -160,7 +160,7 @@ def test_special_bits_agree(checkers: dict[str, Checker], dtype: str) -> None:
 
 
 def test_scalar_dialects_compute_the_same(tmp_path: Path) -> None:
-    """What OpenCL C and CUDA C are given is plain C, and agrees with the interpreter."""
+    """The functions of OpenCL C and CUDA C are plain C, and agree with the interpreter."""
     source, library = tmp_path / "special.c", tmp_path / "special.so"
     text = (GAMMA + INVERSE_ERF).replace(
         "{fn} double digamma_above", "#include <math.h>\n{fn} double digamma_above", 1
@@ -194,7 +194,7 @@ SERIES_HEAD = """#include <math.h>
 
 @pytest.fixture(scope="module")
 def series(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The series that all dialects share, as plain C."""
+    """Return the series that all dialects share, as plain C."""
     folder = tmp_path_factory.mktemp("series")
     source, library = folder / "series.c", folder / "series.so"
     source.write_text(SERIES_HEAD + SERIES)
@@ -205,21 +205,21 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def of_series(library: ctypes.CDLL, name: str, *arrays: Array) -> Array:
-    """A function of doubles, element by element."""
+    """Return a function of doubles, element by element."""
     function = getattr(library, f"{name}_double")
     function.restype, function.argtypes = ctypes.c_double, [ctypes.c_double] * len(arrays)
     return np.array([function(*v) for v in zip(*(a.tolist() for a in arrays), strict=True)])
 
 
 def pairs(seed: int, low: float, high: float, spread: float) -> tuple[Array, Array]:
-    """a of many sizes, and x about it, as near as it gets interesting and far off."""
+    """Return a of many magnitudes, and x near it and far away."""
     rng = np.random.default_rng(seed)
     a = np.exp(rng.uniform(low, high, 3000))
     return a, a * np.exp(rng.normal(0, spread, 3000) * np.exp(rng.uniform(-6, 0, 3000)))
 
 
 def relative(actual: Array, expected: Array) -> float:
-    """The largest relative error of what is no denormal number."""
+    """Return the largest relative error of normal numbers."""
     some = expected > 1e-250
     return float(np.max(np.abs(actual - expected)[some] / expected[some]))
 
@@ -228,7 +228,7 @@ def relative(actual: Array, expected: Array) -> float:
 def test_incomplete_gamma_functions(
     series: ctypes.CDLL, low: float, high: float, most: float
 ) -> None:
-    """Small values, about 100 where expansions take over, and large ones, to their tails."""
+    """Small values, values about 100 where the expansion changes, and large ones are accurate."""
     a, x = pairs(0, low, high, 3 if low < 0 else 1)
     for name, true in (("igamma", sp.gammainc), ("igammac", sp.gammaincc)):
         assert relative(of_series(series, name, a, x), true(a, x)) < most, name
@@ -236,7 +236,7 @@ def test_incomplete_gamma_functions(
 
 
 def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
-    """Parts of 1 are as exact as 1 is; small values as parts of themselves."""
+    """Errors are small relative to 1, and those of small values relative to the value."""
     (a, b), rng = pairs(1, -3, 7, 3), np.random.default_rng(2)
     x = np.clip(rng.beta(a, b), 1e-12, 1 - 1e-12)
     true = sp.betainc(a, b, x)
@@ -253,7 +253,7 @@ def test_incomplete_beta_functions_and_zeta(series: ctypes.CDLL) -> None:
 
 
 def test_series_end_and_agree_at_their_limits(series: ctypes.CDLL) -> None:
-    """Huge, tiny, infinite and wrong arguments; C and NumPy give equal values."""
+    """C and NumPy give equal values for huge, tiny, infinite and invalid arguments."""
     every = np.array(
         [math.nan, math.inf, -math.inf, 0, 1, -1, -1.5, 2, 2.5, 1e-300, 1e-30, 1e30, 1e300, 0.5]
     )

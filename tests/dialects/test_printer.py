@@ -1,4 +1,4 @@
-"""The C printer: goldens in three languages, precedence, literals, and a dialect of one's own."""
+"""The printer: goldens in three languages, precedence, literals, and a custom dialect."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SUFFIX = {"cxx": "cpp", "opencl": "cl", "cuda": "cu"}
 
 
 def softmax(shape: str, axis: int) -> str:
-    """A softmax in primitives."""
+    """Return a softmax in primitive operators."""
     e = f"e = exp(sub(x, reduce_max(x, axis={axis}, keepdims=true)))"
     return f"x: f32[{shape}]; {e}; return div(e, reduce_sum(e, axis={axis}, keepdims=true))"
 
@@ -56,12 +56,12 @@ GOLDENS = PROGRAMS | {
     "phased": "x: f32[n, 300]; one = reduce_mean(x, axis=0); two = sub(x, one); "
     "three = reduce_max(abs(two), axis=1, keepdims=true); four = div(two, three); return four",
 }
-"""Those, programs in types that not every language has, one of several parts, one in phases."""
+"""These, programs with types that not every language has, a pack, and one with phases."""
 PARTS = ["one", "two", "three", "four", "five"]
 
 
 def kernel_of(text: str, target: str | Target) -> Kernel:
-    """The only kernel of a graph in text."""
+    """Return the only kernel of a program."""
     parts = [name for name in PARTS if f"{name} = " in text]
     (kernel,) = plan(text, target=target, keep_together=[parts]).attrs["kernel"].values()
     return kernel  # type: ignore[no-any-return]
@@ -80,7 +80,7 @@ def test_goldens(name: str, target: str, golden: Callable[[Path, str], None]) ->
 
 
 def test_a_dialect_of_twenty_lines(tmp_path: Path, rng: Any) -> None:
-    """A table of few spellings prints softmax in a language of one's own; it runs."""
+    """A dialect with few templates prints a softmax that compiles and runs."""
     register_dialect(
         Dialect(
             name="test_twenty",
@@ -104,7 +104,7 @@ def test_a_dialect_of_twenty_lines(tmp_path: Path, rng: Any) -> None:
 
 
 def test_the_same_text_serves_all_rows(tmp_path: Path, rng: Any) -> None:
-    """Goldens' programs, printed as plain C, give what they mean, for several sizes of one text."""
+    """Programs that are printed as plain C agree with the interpreter, for several sizes."""
     target = evolve(target_of("opencl"), name="plain_c", dialect=PLAIN.name)
     kernels = {name: kernel_of(text, target) for name, text in PROGRAMS.items()}
     library = compiled("\n".join(k.source for k in kernels.values()), tmp_path)
@@ -135,7 +135,7 @@ TYPES = {"int64": dt.int64, "float64": dt.float64, "bool": dt.bool_}
 
 
 def tree(rng: random.Random, kind: str, depth: int) -> Expr:
-    """A random expression of a dtype."""
+    """Return a random expression of a dtype."""
     dtype = TYPES[kind]
     if depth == 0 or rng.random() < 0.1:
         k = rng.randrange(len(VALUES[kind]))
@@ -160,12 +160,12 @@ def tree(rng: random.Random, kind: str, depth: int) -> Expr:
 
 
 def whole(tile: Loop, stage: Stage) -> Phase:
-    """A phase of one stage."""
+    """Return a phase of one stage."""
     return Phase(tile, (Part((), None, (), (stage,)),))
 
 
 def program(values: list[Expr]) -> KernelAST:
-    """A kernel that stores each expression in the result of its dtype, at its position."""
+    """Return a kernel that stores each expression in the output of its dtype, at its position."""
     body = tuple(
         Store(f"{x.dtype.short}_out", ast.const(k, dt.int64), x) for k, x in enumerate(values)
     )
@@ -180,7 +180,7 @@ def program(values: list[Expr]) -> KernelAST:
 
 
 def run(values: list[Expr], folder: Path) -> list[Any]:
-    """What a C compiler makes of printed expressions."""
+    """Return the values of printed expressions, compiled as C."""
     library = compiled(print_kernel(program(values), "f", PLAIN), folder)
     inputs = [np.array(VALUES[k], t.numpy) for k, t in TYPES.items()]
     outs = {t.short: np.zeros(len(values), t.numpy) for t in TYPES.values()}
@@ -189,7 +189,7 @@ def run(values: list[Expr], folder: Path) -> list[Any]:
 
 
 def test_precedence(tmp_path: Path) -> None:
-    """1,500 random trees mean in C what they mean as trees: no parenthesis is missing."""
+    """1,500 random expressions have equal values in C: no parenthesis is missing."""
     rng = random.Random(1)
     trees = [tree(rng, rng.choice(list(TYPES)), rng.randrange(2, 6)) for _ in range(1500)]
     inputs = {f"{t.short}s": np.array(VALUES[k], t.numpy) for k, t in TYPES.items()}
@@ -202,13 +202,13 @@ def test_precedence(tmp_path: Path) -> None:
 
 
 def text_of(x: Expr) -> str:
-    """An expression in plain C."""
+    """Return an expression in plain C."""
     (line,) = [s for s in print_kernel(program([x]), "f", PLAIN).splitlines() if "_out[" in s]
     return line.split(" = ", 1)[1].rstrip(";")
 
 
-def test_parentheses_only_where_they_are_needed() -> None:
-    """Sums of products need none; a float's grouping is kept."""
+def test_parentheses_are_minimal() -> None:
+    """Sums of products have none; the order of float operations is kept."""
     a, b, c = (ast.Var(n, dt.float64) for n in "abc")
     i, j = ast.Var("i", dt.int64), ast.Var("j", dt.int64)
 
@@ -241,7 +241,7 @@ def test_literals(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bits", [0x7FC00001, 0xFFC00000, 0x80000000, 0x00000001, 0x7F800000])
 def test_literals_of_float32(bits: int, rng: Any) -> None:
-    """Through the C++ compiler too, as vectors: NaN with payload, -0, denormals, inf."""
+    """Vectors in C++ keep the bits of NaN with a payload, -0, denormals and infinity."""
     value = np.array([bits], np.uint32).view(np.float32)[0]
     op = pk.register_op(f"test_printer_{bits:x}", num_inputs=1)
     op.set_attr("FCodeGen", lambda node, x: ast.where(x < x, x, ast.const(value, dt.float32)))
@@ -272,7 +272,7 @@ def test_integer_division(dtype: str) -> None:
 
 
 def test_scalar_integer_division_by_zero() -> None:
-    """A quotient of single numbers does not stop the process either."""
+    """A quotient of scalars by 0 does not abort the process, either."""
     exe = pk.compile(pk.parse("x: i64[]; y: i64[]; return floor_div(x, y), mod(x, y)"))
 
     assert [int(a) for a in exe(x=np.int64(7), y=np.int64(0))] == [0, 0]
@@ -281,7 +281,7 @@ def test_scalar_integer_division_by_zero() -> None:
 
 @pytest.mark.parametrize("dtype", ["i8", "i16", "u8", "u32", "i64"])
 def test_single_numbers(dtype: str) -> None:
-    """Scalars in functions have their own type, though C would make them int."""
+    """Scalars in functions have their own type, although C promotes them to int."""
     text = f"""x: {dtype}[]; y: {dtype}[]; a = floor_div(x, 0); b = mod(add(x, y), mul(y, 2))
     return a, b, maximum(where(less(x, y), y, 2), 3), minimum(add(x, x), mul(y, 2))"""
     graph = pk.parse(text)
@@ -292,8 +292,8 @@ def test_single_numbers(dtype: str) -> None:
         assert (actual.dtype, actual) == (expected.dtype, expected)
 
 
-def test_what_a_dialect_lacks() -> None:
-    """Types, names of dialects, and expressions that no C has."""
+def test_errors_of_dialects() -> None:
+    """Unknown types, dialects and expressions are errors."""
     with pytest.raises(RegistryError, match="dialect cxx has no type for complex64; cast to"):
         CXX.type_of(dt.complex64)
     with pytest.raises(RegistryError, match="dialect 'cudo' is not registered; did you mean"):
@@ -310,7 +310,7 @@ def test_what_a_dialect_lacks() -> None:
 
 
 def test_vector_loops_have_no_reads() -> None:
-    """An element of an array by its axes has become a load before a loop is printed."""
+    """A read by axes cannot be printed: lowering has turned it into a load."""
     lane = ast.Var("i", dt.int64)
     loop = Loop(lane, ast.const(0, dt.int64), ast.const(32, dt.int64), Level.CTA)
     store = Store("f64_out", lane, ast.Read(0, (lane,), dt.float64))
@@ -320,15 +320,15 @@ def test_vector_loops_have_no_reads() -> None:
 
 
 def test_registers_are_for_vectors() -> None:
-    """A row in registers needs a dialect with vectors."""
+    """A row in registers requires a dialect with vectors."""
     simple = program([])
     kept = evolve(simple, scratch=(Buffer("r0", dt.float32, Place.LANES, 16),))
     with pytest.raises(CodeGenError, match="dialect plain_c keeps no row in registers"):
         print_kernel(kept, "f", PLAIN)
 
 
-def test_stores_step_along_the_lanes() -> None:
-    """A vector is stored at neighbouring or evenly spaced elements."""
+def test_strided_stores() -> None:
+    """A vector is stored to consecutive or evenly spaced elements."""
     lane = ast.Var("i", dt.int64)
     loop = Loop(lane, ast.const(0, dt.int64), ast.const(32, dt.int64), Level.CTA)
     store = Store("f64_out", lane * lane, ast.const(1.0, dt.float64))
@@ -339,14 +339,14 @@ def test_stores_step_along_the_lanes() -> None:
 
 
 def test_aliased_buffers_have_no_vectors() -> None:
-    """A dialect says of buffers that share memory only where it has no vectors."""
+    """A dialect with vectors has no template for buffers that share memory."""
     dialect = evolve(CXX, name="cxx_restrict", aliased="{const}{type} *{name}")
     with pytest.raises(CodeGenError, match="dialect cxx_restrict has both vectors and a spelling"):
         print_kernel(program([]), "f", dialect, frozenset(["f64_out"]))
 
 
-def test_folds_may_divide() -> None:
-    """What joins the lanes divides as it is written: a reciprocal is prepared for loops only."""
+def test_reductions_may_divide() -> None:
+    """A division in a combine function is printed as it is: reciprocals are for loops only."""
     a, b = ast.left(dt.float64), ast.right(dt.float64)
     x, zero = ast.Load("f64s", ast.Var("i", dt.int64), dt.float64), ast.const(0.0, dt.float64)
     fold = Fold(ast.Var("s", dt.float64), x / 3.0, zero, (a + b) / 3.0)
@@ -372,13 +372,13 @@ def test_folds_may_divide() -> None:
     ids=["divided", "slow as it is", "double", "multiplied", "known", "each by its own"],
 )
 def test_packs_are_divided_by_one_number(text: str, packs: bool) -> None:
-    """Some vectors of a pack take the divider, the others are multiplied meanwhile."""
+    """Some vectors of an interleaved loop are divided, and the others multiplied meanwhile."""
     stages = kernel_of(text, "cpu").source.split("lanes")
     assert stages[-1].startswith("<64>(") == packs
 
 
 def test_the_golden_compiles() -> None:
-    """The golden C++ kernels are texts that the compiler takes, as they stand."""
+    """The golden C++ kernels compile."""
     texts = {p.stem: p.read_text() for p in GOLDEN.glob("*.cpp")}
     addresses = build(
         (

@@ -34,12 +34,12 @@ KNOWN = [(94, 94, 32), (94, 32, 94), (5, 7, 3), (1, 33, 16), (17, 1, 4)]
 
 
 def whole(value: int) -> ast.Const:
-    """An index that is known."""
+    """Return a literal index."""
     return ast.const(value, dt.int64)
 
 
 def kernel(dots: list[Dot], buffers: list[Buffer], sizes: tuple[str, ...] = ()) -> KernelAST:
-    """A kernel of one tile, whose only stages are products."""
+    """Return a kernel of one tile, whose only stages are products."""
     tile = Loop(ast.Var("tile", dt.int64), whole(0), whole(1), Level.GRID)
     return KernelAST(
         tuple(b for b in buffers if b.place is Place.GLOBAL),
@@ -50,7 +50,7 @@ def kernel(dots: list[Dot], buffers: list[Buffer], sizes: tuple[str, ...] = ()) 
 
 
 def any_product(dtype: DType, *wide: str) -> KernelAST:
-    """A product whose extents and strides are arguments; the ``wide`` buffers are float32."""
+    """Return a product whose extents and strides are arguments; ``wide`` buffers are float32."""
     size = {name: ast.Var(name, dt.int64) for name in SIZES}
     c, a, b = (Matrix(x, whole(0), size[f"{x}_down"], size[f"{x}_along"]) for x in "cab")
     dot = Dot("d", (), a, b, c, size["m"], size["n"], size["k"], dtype)
@@ -61,7 +61,7 @@ def any_product(dtype: DType, *wide: str) -> KernelAST:
 
 
 def known_products() -> KernelAST:
-    """Products of known extents, one after the other over scratch: a b, then that with b turned."""
+    """Return products of literal extents: of a and b, then of the result and the transpose of b."""
     dots, buffers = [], list[Buffer]()
     for t, (m, n, k) in enumerate(KNOWN):
         a, b, c, s = (f"{x}{t}" for x in "abcs")
@@ -78,18 +78,18 @@ def known_products() -> KernelAST:
 
 
 MIXED = [(TYPES[4], "a"), (TYPES[4], "bc"), (TYPES[5], "ab")]
-"""Floats of 16 bits, and which buffers hold float32 beside them."""
+"""Floats of 16 bits, and the buffers that are float32 then."""
 
 
 class Product(NamedTuple):
-    """Extents, the strides of c, a and b, and how many elements each has to lie in."""
+    """Extents, the strides of c, a and b, and the sizes of their buffers."""
 
     sizes: tuple[int, ...]
     lengths: tuple[int, int, int]
 
 
 def product_of(m: int, n: int, k: int, layouts: tuple[int, int, int]) -> Product:
-    """A product of so many rows, columns and steps, c, a and b laid out in one of seven ways."""
+    """Return a product with given extents, and one of seven layouts of each matrix."""
     strides, lengths = list[int](), []
     for (rows, columns), layout in zip([(m, n), (m, k), (k, n)], layouts, strict=True):
         down, along = [
@@ -108,7 +108,7 @@ def product_of(m: int, n: int, k: int, layouts: tuple[int, int, int]) -> Product
 
 
 def products(count: int, seed: int) -> list[Product]:
-    """Random extents and layouts."""
+    """Return products with random extents and layouts."""
     rng = np.random.default_rng(seed)
     return [
         product_of(*map(int, rng.choice(EXTENTS, 3)), tuple(map(int, rng.integers(0, 7, 3))))
@@ -117,7 +117,7 @@ def products(count: int, seed: int) -> list[Product]:
 
 
 def draw(rng: Any, count: int, dtype: DType) -> Any:
-    """Ordinary numbers; integers of all bits."""
+    """Return random numbers; integers with random bits."""
     if dtype.is_integer:
         info = np.iinfo(dtype.numpy)
         return rng.integers(info.min, info.max, count, dtype.numpy, endpoint=True)
@@ -125,7 +125,7 @@ def draw(rng: Any, count: int, dtype: DType) -> Any:
 
 
 class Library:
-    """Compiled kernels, called as C++ ones are."""
+    """Return a function that calls compiled kernels with the arguments of C++ ones."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
@@ -146,7 +146,7 @@ class Library:
 
 @pytest.fixture(scope="module")
 def machines(request: pytest.FixtureRequest) -> dict[str, Library]:
-    """The kernels in C++ for each instruction set."""
+    """Return the kernels in C++ for each instruction set."""
     jobs = []
     for machine in ("native", *OTHERS):
         texts = [print_kernel(any_product(t), f"any_{t.short}", CXX) for t in MANY[machine]]
@@ -165,7 +165,7 @@ def machines(request: pytest.FixtureRequest) -> dict[str, Library]:
 
 @pytest.fixture(scope="module")
 def chains(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The same in plain C, element by element."""
+    """Return the same products in plain C, element by element."""
     texts = [print_kernel(any_product(t), f"any_{t.short}", PLAIN) for t in TYPES[:4]]
     return compiled(
         "".join([*texts, print_kernel(known_products(), "known", PLAIN)]),
@@ -174,7 +174,7 @@ def chains(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def rounded(x: Fraction, bits: int) -> Fraction:
-    """The nearest number of so many bits, the even one in the middle."""
+    """Return a number rounded to so many bits, ties to even."""
     if x == 0:
         return x
     power = abs(x).numerator.bit_length() - x.denominator.bit_length() - bits
@@ -184,7 +184,7 @@ def rounded(x: Fraction, bits: int) -> Fraction:
 
 @pytest.mark.parametrize("dtype", TYPES[:2], ids=str)
 def test_plain_chains_are_exact(dtype: DType, chains: ctypes.CDLL, rng: Any) -> None:
-    """In plain C each element is what exact arithmetic says, rounded once a step."""
+    """In plain C each element equals exact arithmetic that is rounded once in each step."""
     bits = np.finfo(dtype.numpy).nmant + 1
     for m, n, k in itertools.product([1, 3, 4], [1, 2, 5], [0, 1, 4, 17]):
         p = product_of(m, n, k, (0, 1, 0))
@@ -200,7 +200,7 @@ def test_plain_chains_are_exact(dtype: DType, chains: ctypes.CDLL, rng: Any) -> 
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
 def test_every_layout(machine: str, machines: dict[str, Library], chains: ctypes.CDLL) -> None:
-    """The same bits at all extents and strides, between pages that may not be touched.
+    """The bits are equal at all extents and strides, between pages without access rights.
 
     What lies between the elements of the result stays as it is.
     """
@@ -219,7 +219,7 @@ def test_every_layout(machine: str, machines: dict[str, Library], chains: ctypes
 def test_known_extents(
     machine: str, machines: dict[str, Library], chains: ctypes.CDLL, rng: Any
 ) -> None:
-    """Products of known extents, one of which reads from scratch what another wrote there."""
+    """Products of literal extents, one of which loads the result of another from scratch."""
     given = [
         [draw(rng, m * k, dt.float32), draw(rng, k * n, dt.float32), np.zeros(m * k, np.float32)]
         for m, n, k in KNOWN
@@ -236,7 +236,7 @@ def test_known_extents(
 
 @pytest.mark.parametrize("dtype", TYPES[4:], ids=str)
 def test_floats_of_16_bits(dtype: DType, machines: dict[str, Library], chains: ctypes.CDLL) -> None:
-    """They are summed in float32, and rounded once."""
+    """Sums of 16-bit floats are float32, and rounded once."""
     rng = np.random.default_rng(16)
     for p in products(200, 16):
         c, a, b = (draw(rng, length, dtype) for length in p.lengths)
@@ -263,7 +263,7 @@ def test_float32_beside_16_bits(
 
 @pytest.mark.parametrize("machine", ["native", *OTHERS])
 def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
-    """They reach the elements they belong to, and no others: not those of the block's ends."""
+    """NaN reaches the elements that depend on it, and no others in the same block."""
     for m, n, k in itertools.product([1, 7, 17], [1, 15, 33], [1, 20, 70]):
         p = product_of(m, n, k, (0, 0, (m + n) % 2))
         c, a, b = (np.ones(length, np.float32) for length in p.lengths)
@@ -278,7 +278,7 @@ def test_nan_and_infinity(machine: str, machines: dict[str, Library]) -> None:
 
 
 def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng: Any) -> None:
-    """However many threads there are, each element is written by one of them."""
+    """For any number of threads each element is stored by one of them."""
     loop = "for (int64_t {var} = {start} + thread; {var} < {stop}; {var} += threads)"
     shared = evolve(
         PLAIN, kernel="void {name}({params}, int64_t thread, int64_t threads)", lane=loop
@@ -299,7 +299,7 @@ def test_threads_share_out_all_elements(tmp_path: Path, chains: ctypes.CDLL, rng
 
 
 def test_each_dialect_says_it_its_way() -> None:
-    """One call in C++; elsewhere threads share out blocks of four elements."""
+    """A product is one call in C++; elsewhere threads compute blocks of four elements."""
     cxx, cuda, opencl = (print_kernel(known_products(), "f", d) for d in (CXX, CUDA, OPENCL))
 
     assert "dot(matrix{s0, 94, 1}, matrix{a0, 32, 1}, matrix{b0, 94, 1}, 94, 94, 32);" in cxx
@@ -311,7 +311,7 @@ def test_each_dialect_says_it_its_way() -> None:
 
 
 def test_rows_have_their_own_products() -> None:
-    """Inside the rows of a tile, only the threads of a row share out the blocks."""
+    """Inside of a row, the blocks are shared out over the threads of the row only."""
     ast = known_products()
     row = Loop(ast.Var("row", dt.int64), whole(0), whole(4), Level.WARP)
     (part,) = ast.phases[0].parts
@@ -324,7 +324,7 @@ def test_rows_have_their_own_products() -> None:
 
 @needs_compiler
 def test_cuda_compiles(tmp_path: Path) -> None:
-    """Products of every type, of known and unknown extents."""
+    """Products of every dtype, of literal and symbolic extents."""
     texts = [print_kernel(any_product(t), f"any_{t.short}", CUDA) for t in TYPES]
     texts += [print_kernel(any_product(t, *w), f"any_{t.short}_{w}", CUDA) for t, w in MIXED]
     texts.append(print_kernel(known_products(), "known", CUDA))

@@ -66,7 +66,7 @@ def _built(quick_module: None) -> None:
 
 @pytest.mark.parametrize(("dtype", "length"), CASES)
 def test_rows_of_every_length_are_right(dtype: str, length: int, rng: Any) -> None:
-    """Rows that end with any lane of a vector, in registers or not."""
+    """Rows that end at any position of a vector, in registers or not."""
     exe = pk.compile(norm_graph(dtype, length))
     x = (rng.standard_normal((2, 6, 6, length)) * 3 + 1).astype(exe.inputs[0].dtype.numpy)
 
@@ -76,7 +76,7 @@ def test_rows_of_every_length_are_right(dtype: str, length: int, rng: Any) -> No
 
 @pytest.mark.parametrize("length", [65, 96, 100, 160, 192, 256])
 def test_a_row_is_loaded_once(length: int) -> None:
-    """All stages have it in registers: no other loads it, or reads back what one has stored."""
+    """All stages have the row in registers: it is loaded once, and no result is loaded again."""
     source = source_of(NORM, length)
 
     assert source.count("load(x0") == 1
@@ -92,7 +92,7 @@ def test_a_row_is_loaded_once(length: int) -> None:
     ("length", "heuristics"), [(257, {}), (96, {"register_row": 64}), (65, {"register_row": 0})]
 )
 def test_longer_rows_are_in_memory(length: int, heuristics: dict[str, int]) -> None:
-    """A row that a target has no registers for is loaded by each stage, in loops."""
+    """A row that exceeds the registers of a target is loaded by each stage, in loops."""
     source = source_of(NORM, length, **heuristics)
 
     assert "vec<float>" not in source
@@ -110,7 +110,7 @@ def test_many_functions_are_a_loop() -> None:
 
 
 def test_registers_are_not_cut(rng: Any) -> None:
-    """The loop over a padded row, which would be cut where the padding begins, is written out."""
+    """The loop over a padded row is unrolled, and not partitioned at the padding."""
     text = "x: f32[3, 5, 4, 150]\nw = transpose(x, axes=(1, 0, 2, 3))\n"
     text += "p = pad(w, pad_width=((0, 0), (0, 0), (0, 0), (3, 9)))\nreturn softmax(p, axis=-1)"
     exe = pk.compile(pk.parse(text))

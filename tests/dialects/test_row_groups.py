@@ -1,4 +1,4 @@
-"""Short rows two at a time: the same bits as one by itself, whatever is folded, read and stored."""
+"""Short rows in groups of two have the bits of single rows, for all reductions and accesses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _built() -> None:
 
 
 def feeds_of(exe: pk.Executable, rows: int, rng: Any) -> dict[str, Any]:
-    """Random inputs of so many rows."""
+    """Return random inputs of so many rows."""
     shapes = (
         (i.name, [d if isinstance(d, int) else rows for d in i.shape], i.dtype.numpy)
         for i in exe.inputs
@@ -69,13 +69,13 @@ def feeds_of(exe: pk.Executable, rows: int, rng: Any) -> dict[str, Any]:
 
 
 def part_of(feeds: dict[str, Any], first: int, last: int, rows: int) -> dict[str, Any]:
-    """The inputs of some of the rows."""
+    """Return the inputs of some of the rows."""
     return {n: x[first:last].copy() if len(x) == rows else x for n, x in feeds.items()}
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_pairs_have_the_bits_of_single_rows(name: str, rng: Any) -> None:
-    """A row has the same bits by itself, as either one of a pair, and as the last one of many."""
+    """A row has equal bits by itself, as either row of a pair, and as the last one."""
     exe = pk.compile(GRAPHS[name])
     assert "pairs_of_rows<" in exe.source and "for (int64_t i0" not in exe.source
     feeds = feeds_of(exe, 35, rng)
@@ -89,7 +89,7 @@ def test_pairs_have_the_bits_of_single_rows(name: str, rng: Any) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_pairs_mean_what_the_interpreter_says(name: str, rng: Any) -> None:
-    """The results are those of NumPy, op by op."""
+    """The results agree with NumPy for each operator."""
     exe = pk.compile(GRAPHS[name])
     feeds = feeds_of(exe, 21, rng)
 
@@ -100,7 +100,7 @@ def test_pairs_mean_what_the_interpreter_says(name: str, rng: Any) -> None:
 
 @pytest.mark.parametrize("length", [8, 24, 40, 56])
 def test_nan_and_zeros_stay_in_their_row(length: int) -> None:
-    """A NaN in any place of either row; infinities and zeros of both signs are as in one row."""
+    """A NaN anywhere in either row, infinities and signed zeros give the bits of single rows."""
     exe = pk.compile(GRAPHS[f"softmax {length}"])
     plain = np.linspace(-3, 3, length, dtype=np.float32)
     for value in (np.nan, np.inf, -np.inf, -0.0):
@@ -113,7 +113,7 @@ def test_nan_and_zeros_stay_in_their_row(length: int) -> None:
 
 
 def test_a_zero_keeps_its_sign() -> None:
-    """The greatest of zeros has the sign that it has in one row by itself."""
+    """The maximum of zeros has the sign that it has in a single row."""
     graph = pk.parse("x: f32[n, 24]; return reduce_max(x, axis=1)")
     exe, rng = pk.compile(graph), np.random.default_rng(5)
     x = np.where(rng.random((64, 24)) < 0.5, np.float32(-0.0), np.float32(0))
@@ -124,7 +124,7 @@ def test_a_zero_keeps_its_sign() -> None:
 
 @pytest.mark.parametrize("rows", [64, 70, 71])
 def test_known_rows(rows: int, rng: Any) -> None:
-    """Where tiles are known to be whole no single row is left; the bits are those of any number."""
+    """Tiles of a known even number of rows have no loop for a single row, and equal bits."""
     text = TEXTS["softmax 40"]
     exe = pk.compile(pk.parse(text.replace("n,", f"{rows},")))
     x = rng.standard_normal((rows, 40)).astype(np.float32)
@@ -134,7 +134,7 @@ def test_known_rows(rows: int, rng: Any) -> None:
 
 
 def test_results_of_pairs_are_streamed_where_they_lie() -> None:
-    """Two rows are whole cache lines: no copy of a tile is gathered, as single rows would need."""
+    """Two rows are whole cache lines, so that outputs are not collected in scratch."""
     target = evolve(cpu(), stream_bytes=0)
     text = TEXTS["softmax 40"]
     (even,) = pk.compile(pk.parse(text.replace("n,", "200000,")), target=target).kernels
@@ -152,12 +152,12 @@ OFFSET = ast.Binary("-", ROW, LOW, dt.int64)
 
 
 def load(index: Expr, buffer: str = "x0") -> Load:
-    """A float32 of a buffer."""
+    """Return the load of a float32."""
     return Load(buffer, index, dt.float32)
 
 
 def printed(*body: Statement, lanes: int = 24, after: tuple[Store, ...] = ()) -> str:
-    """The text of a stage over rows of so many lanes."""
+    """Return the text of a stage over rows of so many elements."""
     lane = Loop(LANE, ast.const(0, dt.int64), ast.const(lanes, dt.int64), Level.CTA)
     stage = Stage("s", (ROWS, lane), body, after=after)
     tile = Loop(Var("tile", dt.int64), ast.const(0, dt.int64), Var("n0", dt.int64), Level.GRID)
@@ -176,7 +176,7 @@ COPY = Store("y0", PLACE, load(PLACE))
 
 
 def test_what_comes_in_pairs() -> None:
-    """Rows that lie evenly, numbers of theirs, and folds that sixteen rows finish together."""
+    """Evenly spaced rows, values of rows, and reductions that finish in groups of sixteen."""
     own = Let(V, load(ROW))
 
     assert "pairs_of_rows<24>(low, high - low, " in printed(COPY)
@@ -203,17 +203,27 @@ def test_what_comes_in_pairs() -> None:
             Store("y0", PLACE, V),
         ],
     ],
-    ids=["lane", "row", "every other", "of every other", "turning back", "rows apart", "computed",
-         "own result", "own total", "scan"],
-)  # fmt: skip
-def test_what_goes_row_by_row(body: list[Statement]) -> None:
-    """Indices as numbers, what lies unevenly, what one row computes for itself, and scans."""
+    ids=[
+        "lane",
+        "row",
+        "every other",
+        "of every other",
+        "turning back",
+        "rows apart",
+        "computed",
+        "own result",
+        "own total",
+        "scan",
+    ],
+)
+def test_stages_over_single_rows(body: list[Statement]) -> None:
+    """Loaded indices, uneven accesses, row values and scans need a loop over single rows."""
     assert "for (int64_t i = low;" in printed(*body)
 
 
 @pytest.mark.parametrize("lanes", [7, 16, 20, 32, 72])
-def test_other_lengths_go_row_by_row(lanes: int) -> None:
-    """Two rows are whole vectors where one has eight elements more; long ones hardly gain."""
+def test_lengths_of_single_rows(lanes: int) -> None:
+    """Two rows form whole vectors only if a row has 8 elements beside vectors, and is short."""
     assert "for (int64_t i = low;" in printed(COPY, lanes=lanes)
 
 
@@ -221,13 +231,16 @@ STRIDED = """x: f16[4, 40]; s = slice(x, begin=(0, 0), size=(2, -1), step=(2, 1)
 return reduce_prod(s, axis=-1)"""
 
 
-@pytest.mark.parametrize("text", [
-    STRIDED,
-    "x: bf16[32, 40]; g: bf16[40]; return reduce_sum(mul(x, g), axis=1)",
-    "x: f16[32, 40]; g: f16[1, 40]; return mul(softmax(x, axis=1), g)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        STRIDED,
+        "x: bf16[32, 40]; g: bf16[40]; return reduce_sum(mul(x, g), axis=1)",
+        "x: f16[32, 40]; g: f16[1, 40]; return mul(softmax(x, axis=1), g)",
+    ],
+)
 def test_short_floats_that_do_not_follow_each_other(text: str) -> None:
-    """Vectors of 16-bit floats are not put together of two rows: those are taken one by one."""
+    """Vectors of 16-bit floats do not consist of two rows: these are loaded one by one."""
     graph, rng = pk.parse(text), np.random.default_rng(0)
     feeds = {
         graph.names[n]: rng.uniform(0.5, 1.5, n.entries[0].shape).astype(n.entries[0].dtype.numpy)

@@ -1,4 +1,4 @@
-"""How many threads of a GPU take a row together, and the blocks that come of it."""
+"""The number of threads of a row on a GPU, and the blocks that follow from it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.planned import target
 
 o = pk.ops
 ROWS = target("cuda", nests=False)
-"""The target whose kernels have as many threads for a row as a launch finds best."""
+"""The target whose kernels leave the number of threads of a row to the launch."""
 
 
 def kernel(*shape: int | None) -> Kernel:
-    """Softmax over the last axis."""
+    """Return the kernel of a softmax over the last axis."""
     e = o.exp(pk.var("x", shape))
     (result,) = (
         planned(pk.Graph([e / o.reduce_sum(e, axis=-1, keepdims=True)]), "CodeGen", target=ROWS)
@@ -32,7 +32,7 @@ def kernel(*shape: int | None) -> Kernel:
     "length, lanes", [(1, 8), (40, 8), (64, 8), (65, 16), (128, 16), (129, 32), (5000, 32)]
 )
 def test_short_rows_share_a_warp(length: int, lanes: int) -> None:
-    """A thread has eight elements at most before more of them share a row; blocks are as large."""
+    """A thread has at most eight elements before a row has more threads; blocks stay as large."""
     one_kernel = kernel(1000, length)
     launch = launch_config(one_kernel, {}, blocks=1 << 20, threads=256, rows=8)
 
@@ -43,7 +43,7 @@ def test_short_rows_share_a_warp(length: int, lanes: int) -> None:
 
 
 def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
-    """One kernel for rows of any length has the threads that a call's rows need."""
+    """One kernel for rows of any length has as many threads as the rows of a call need."""
     one_kernel = kernel(1000, None)
     (name,) = symbols_of(one_kernel.sizes)
 
@@ -58,7 +58,7 @@ def test_a_launch_knows_lengths_that_a_plan_does_not() -> None:
 
 @pytest.mark.parametrize("length, rows", [(768, 5), (1024, 8), (1300, 6), (2000, 4), (9000, 1)])
 def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
-    """A tile of ten rows is taken five at a time, one of eight at once."""
+    """A tile of ten rows is computed five at a time, one of eight at once."""
     one_kernel = kernel(100_000, length)
     launch = launch_config(
         one_kernel, {}, blocks=1 << 20, threads=256, rows=8, shared_limit=1 << 20
@@ -71,7 +71,7 @@ def test_no_warp_is_idle_in_the_last_turn(length: int, rows: int) -> None:
 
 
 def test_rows_that_need_much_scratch_are_fewer() -> None:
-    """Down to those of one warp."""
+    """A small limit of shared memory leaves the rows of one warp."""
     one_kernel = kernel(1000, 60)
     launch = launch_config(one_kernel, {}, blocks=1, threads=256, rows=8)
     of_row = launch.shared // launch.block[1]

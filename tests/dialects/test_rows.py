@@ -1,4 +1,4 @@
-"""Tiles of short rows: sixteen rows fold and divide together, and no row knows of the others."""
+"""Tiles of short rows: sixteen rows are reduced together, and each is independent of others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPHS = {
     ]
     for dtype in dtypes
     for length in (1, 7, 16, 40, 64, 88, 128)
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,7 +32,7 @@ def _built(quick_module: None) -> None:
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_row_is_alone(name: str, rng: Any) -> None:
-    """The same bits in any row of any number of rows, as one row by itself has."""
+    """A row has the bits of a single row, for any number of rows."""
     exe = pk.compile(GRAPHS[name])
     dtype, length = exe.inputs[0].dtype.numpy, exe.inputs[0].shape[1]
     x = (rng.standard_normal((70, length)) * 5).astype(dtype)
@@ -45,7 +45,7 @@ def test_a_row_is_alone(name: str, rng: Any) -> None:
 @pytest.mark.parametrize("most", ["max", "min"])
 @pytest.mark.parametrize("length", [40, 64, 88, 128])
 def test_nan_stays_in_its_row(most: str, length: int, rng: Any) -> None:
-    """A NaN anywhere in a row is what the row folds to; the other rows do not see it."""
+    """A NaN anywhere in a row is the row's result, and no other row's."""
     exe = pk.compile(GRAPHS[f"{most} f32 {length}"])
     x = rng.standard_normal((length, length)).astype(np.float32)
     x[np.arange(0, length, 3), np.arange(0, length, 3)] = np.nan
@@ -55,8 +55,8 @@ def test_nan_stays_in_its_row(most: str, length: int, rng: Any) -> None:
 
 
 @pytest.mark.parametrize("most", ["max", "min"])
-def test_several_rows_fold_into_one(most: str, rng: Any) -> None:
-    """Where other axes are folded too, no row but the first begins with nothing."""
+def test_several_rows_are_reduced_to_one(most: str, rng: Any) -> None:
+    """If outer axes are reduced, too, only the first row starts from the identity."""
     exe = pk.compile(pk.parse(f"x: f32[5, 40, 33]; return reduce_{most}(x, axis=(0, 2))"))
     x = rng.standard_normal((5, 40, 33)).astype(np.float32)
     x[4, :7, 16], x[0, 9:12, 32], x[2, 20:30, 3] = np.nan, np.nan, np.nan
@@ -81,7 +81,7 @@ def test_rows_in_pairs_of_vectors(most: str, length: int, rng: Any) -> None:
 
 
 def test_divisors_of_every_kind() -> None:
-    """Rows are divided as NumPy divides, by what has a reciprocal to twice the precision or not."""
+    """Rows are divided as by NumPy, with or without a reciprocal of twice the precision."""
     sums = [1, 3, 0.1, 1e-40, 0, -7, np.inf, np.nan, 2.0**33, 3e38, 4, 5, 1e30, -0.0, 7, 9, 11, 1.5]
     x = np.zeros((len(sums), 7), np.float32)
     x[:, 0], x[:, 3:5] = np.float32(sums), [1e-30, -1e-30]
@@ -95,7 +95,7 @@ def test_divisors_of_every_kind() -> None:
 
 
 def test_both_stand_outside_the_rows() -> None:
-    """What sixteen rows do together is in front of the loop over rows, or behind it."""
+    """Operations of sixteen rows together are before or behind the loop over rows."""
     (kernel,) = pk.compile(GRAPHS["share f32 64"]).kernels
     lines = [line.strip() for line in kernel.source.splitlines()]
     rows = [k for k, line in enumerate(lines) if line.startswith("for (int64_t i0")]
@@ -107,7 +107,7 @@ def test_both_stand_outside_the_rows() -> None:
 
 
 def test_only_the_lanes_of_a_row_are_divided() -> None:
-    """Lanes that a row of 7 leaves out are zeros, which would take the slow way in every row."""
+    """Masked elements of a row of 7 are not 0, which would need the slow division."""
     (short,) = pk.compile(GRAPHS["share f32 7"]).kernels
 
     assert "/ by0.among(m, k)" in short.source

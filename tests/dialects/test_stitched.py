@@ -1,4 +1,4 @@
-"""Stitched kernels in three languages: where their threads wait, and that they compile and run."""
+"""Kernels of several nests in three languages: their barriers, and that they compile and run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WAITS = {
 def test_goldens(
     name: str, dialect: Dialect, suffix: str, golden: Callable[[Path, str], None]
 ) -> None:
-    """Each is printed in every language as kept in tests/golden/stitched, and has its waits."""
+    """Each has the text in tests/golden/stitched in every language, with its barriers."""
     text = print_kernel(STITCHED[name](), name, dialect)
     lines = [x.strip() for x in text.split("\n")]
     fences = [x for x in lines if x.startswith("barrier(")]
@@ -55,7 +55,7 @@ def test_goldens(
 
 
 def test_results_that_are_read_again_are_fenced() -> None:
-    """A work-group waits for its own results as well; one thread alone stores a total."""
+    """A work-group waits for its own outputs, too; one thread stores a total."""
     point = Var("tile", dt.int64) * 8
     put = Stage("put", (lanes(COL, number(8)),), (Store("y0", point + COL, load("x0", COL)),))
     turn = Stage(
@@ -74,26 +74,26 @@ def test_results_that_are_read_again_are_fenced() -> None:
 
 @test_cuda.needs_compiler
 def test_cuda_compiles(tmp_path: Path) -> None:
-    """All of them, in one translation unit."""
+    """All kernels compile in one translation unit."""
     texts = [p.read_text() for p in sorted(FOLDER.glob("*.cu"))]
 
     assert len(texts) == len(STITCHED) and test_cuda.said(texts, tmp_path) is None
 
 
 def test_opencl_syntax(tmp_path: Path) -> None:
-    """Every name is one of OpenCL C or of the kernel."""
+    """A C compiler accepts all kernels, given the names of OpenCL C."""
     texts = [p.read_text() for p in sorted(FOLDER.glob("*.cl"))]
 
     assert len(texts) == len(STITCHED) and "error" not in test_opencl.said(texts, tmp_path)
 
 
 def test_opencl_compiles() -> None:
-    """All of them, by a driver where there is one."""
+    """A driver builds all kernels, if there is one."""
     test_opencl.built([p.read_text() for p in sorted(FOLDER.glob("*.cl"))])
 
 
 def test_cxx_compiles() -> None:
-    """All of them, as texts of the CPU's own dialect."""
+    """All kernels compile as C++ for the CPU."""
     texts = {p.stem: p.read_text() for p in FOLDER.glob("*.cpp")}
     addresses = build(
         (
@@ -107,7 +107,7 @@ def test_cxx_compiles() -> None:
 
 
 def test_results(tmp_path: Path, rng: Any) -> None:
-    """By one thread of plain C they compute what they say."""
+    """As plain C with one thread they compute the right results."""
     library = compiled("".join(print_kernel(f(), n, PLAIN) for n, f in STITCHED.items()), tmp_path)
 
     def run(name: str, size: int, *inputs: Any) -> Any:

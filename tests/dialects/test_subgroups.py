@@ -1,4 +1,4 @@
-"""Folds by sub-groups in OpenCL C: the same sums in the same order as by local memory alone."""
+"""Reductions by sub-groups in OpenCL C, in the same order as by local memory alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXT = "x: f32[9, 301]; return reduce_sum(exp(x), axis=1), reduce_max(mul(x, 3),
 
 
 def test_golden(golden: Callable[[Path, str], None]) -> None:
-    """Turns by local memory down to a sub-group, exchanges within it."""
+    """Steps use local memory down to a sub-group, and shuffles within it."""
     target = target_with_block(256, shuffles=True)
     (kernel,) = plan(PROGRAMS["softmax_last"], target=target).attrs["kernel"].values()
 
@@ -40,7 +40,7 @@ def test_golden(golden: Callable[[Path, str], None]) -> None:
 
 
 def test_language() -> None:
-    """Devices with sub-groups are given the first version that has them, others 1.2."""
+    """Kernels for devices with sub-groups are OpenCL C 2.0, others 1.2."""
     require_pyopencl()
     with with_limits(shuffles=True, is_cpu=False) as own:
         three = "CL3.0" if own.version.startswith("OpenCL 3") else "CL2.0"
@@ -49,7 +49,7 @@ def test_language() -> None:
 
 
 def results(rng: Any, shuffles: bool) -> list[Any]:
-    """Rows folded by groups of 64."""
+    """Return rows reduced by groups of 64."""
     x = rng.standard_normal((9, 301)).astype(np.float32)
     return list(
         pk.compile(pk.parse(TEXT), target=target_with_block(64, shuffles=shuffles))({"x": x})
@@ -57,7 +57,7 @@ def results(rng: Any, shuffles: bool) -> list[Any]:
 
 
 def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a device whose sub-groups are emulated, folds have the bits that they have without."""
+    """With emulated sub-groups reductions have the bits that they have without."""
     require_pyopencl()
     plain = results(np.random.default_rng(0), False)
     heads: list[str] = []
@@ -76,7 +76,7 @@ def test_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fold that stops one turn too early gives other sums."""
+    """A reduction that stops one step too early gives other sums."""
     from passkit.dialects import dialect_of
     from passkit.passes import codegen
 

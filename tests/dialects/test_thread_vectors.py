@@ -1,4 +1,4 @@
-"""Vectors of OpenCL C: lanes that compute with as many elements as the device says."""
+"""Vectors of OpenCL C: threads that compute with as many elements as the device has."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from tests.planned import feeds_of, plan
 
 
 def simd(block: int = 1, access: int = 32) -> Target:
-    """The target of a device with vectors of so many bytes."""
+    """Return the target of a device with vectors of so many bytes."""
     return target_with_block(block, access=access, simd=True)
 
 
 def sources(text: str, target: Target) -> str:
-    """The kernels of a graph in text."""
+    """Return the texts of the kernels of a graph."""
     return "\n".join(k.source for k in plan(text, target=target).attrs["kernel"].values())
 
 
 @pytest.mark.parametrize("name", ["gelu", "softmax_last", "softmax_first"])
 def test_goldens(name: str, golden: Callable[[Path, str], None]) -> None:
-    """Elements, folds of rows, folds in scratch that a lane has to itself."""
+    """Return programs: elementwise, reductions of rows, and of columns in scratch."""
     (kernel,) = plan(PROGRAMS[name], target=simd()).attrs["kernel"].values()
 
     golden(GOLDEN / "whole" / f"{name}.cl", kernel.source.replace(kernel.name, name))
@@ -59,11 +59,11 @@ TEXTS = {
     "return add(add(lgamma(x), digamma(x)), cast(add(lgamma(y), digamma(y)), dtype=dtype(f64)))",
     "norm": "x: f32[9, 148]; return layer_norm(x, scale=false, center=false)",
 }
-"""What vectors are spelled for, each of a size that leaves some elements over."""
+"""Programs that are printed with vectors, with sizes that leave a remainder."""
 
 
 def test_operators_are_not_calls() -> None:
-    """Magnitudes, choices and extremes are operators: drivers may not inline their functions."""
+    """Absolute values, choices and extremes are operators: drivers may not inline functions."""
     source = sources(TEXTS["masks"], simd()) + sources(TEXTS["functions"], simd())
     text = used_definitions(dialect_of("opencl").preamble, source) + source
 
@@ -73,7 +73,7 @@ def test_operators_are_not_calls() -> None:
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_on_a_driver(block: int, rng: Any) -> None:
-    """Kernels of vectors of 32 bytes, or 16, mean what their operators mean."""
+    """Kernels with vectors of 32 or 16 bytes agree with the interpreter."""
     require_pyopencl()
     chosen = list(TEXTS) if block == 1 else ["masks", "rows", "columns"]
     for name in chosen:
@@ -99,8 +99,8 @@ def test_gamma_functions_of_vectors(rng: Any) -> None:
         np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=3e-14)
 
 
-def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Folds that forget which elements are there give other numbers."""
+def test_an_element_too_many_is_reported(rng: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reductions without masks of the last vector give other numbers."""
     require_pyopencl()
     own = dialect_of("opencl")
     assert own.accesses is not None and own.accesses.vectors is not None
@@ -132,15 +132,15 @@ def test_an_element_too_many_is_found(rng: Any, monkeypatch: pytest.MonkeyPatch)
         "x: f32[300, n]; return reduce_sum(sin(x), axis=0)",  # one of its loops, so all of them
     ],
 )
-def test_what_is_computed_one_by_one(text: str) -> None:
-    """Functions, types and rows that have no vectors, and loops that meet such."""
+def test_single_elements(text: str) -> None:
+    """Functions, types and rows without vectors, and loops that exchange elements with them."""
     source = sources(text, simd())
 
     assert not re.search(r"\b(float|int|ushort)[248]\b", source)
 
 
 def test_widths() -> None:
-    """As many elements as the widest number of a loop allows; none where a device has none."""
+    """The widest type of a loop decides the number of elements; a device may have no vectors."""
     text = "x: f32[n]; w: f64[n]; return add(cast(x, dtype=dtype(f64)), exp(w))"
     assert "double4 " in sources(text, simd()) and "double2 " in sources(text, simd(access=16))
     assert "float16 " in sources("x: f32[n]; return exp(x)", simd(access=64))

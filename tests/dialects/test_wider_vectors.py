@@ -76,7 +76,7 @@ def narrow_types() -> pk.Graph:
 
 
 def gathers() -> pk.Graph:
-    """Elements at indices that are data, at every second and at reversed places."""
+    """Elements at loaded indices, at every second one, and in reversed order."""
     x, at = pk.var("x", (203, 40)), pk.var("at", (77,), "int64")
     return pk.Graph([o.take(x, at, axis=0) * 2.0, x[:, ::2] + 1.0, x[:, ::-1] - 1.0])
 
