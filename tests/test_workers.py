@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 
-from tests.workers import WORKER, Board, alone
+from tests.raised import ROOT
+from tests.workers import SHARED, WORKER, Board, alone
 
 
 def test_workers_share_what_they_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,3 +54,37 @@ def test_one_worker_at_a_time() -> None:
     other.join()
 
     assert order == ["first", "second"]
+
+
+def folders_of_a_run(cache: Path, **environ: str) -> list[str]:
+    """Return whether a run has folders of its own, its kernel cache, and its shared folder."""
+    program = (
+        "import os; from tests import conftest, workers; "
+        "print(conftest.IS_OUTER, os.environ['PASSKIT_CACHE_DIR'], workers.folder())"
+    )
+    outer = {k: v for k, v in os.environ.items() if k not in (WORKER, SHARED)}
+    own = {"PASSKIT_CACHE_DIR": str(cache), "TMPDIR": str(cache.parent), "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**outer, **own, **environ},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return process.stdout.split()
+
+
+def test_only_runs_that_others_start_keep_the_cache_they_are_given(tmp_path: Path) -> None:
+    """An outer run has a new cache; a worker has one below it, and an inner run the given one."""
+    given, shared = tmp_path / "given", tmp_path / "all" / "shared"
+    given.mkdir()
+    shared.parent.mkdir()
+
+    is_outer, cache, folder = folders_of_a_run(given)
+    assert is_outer == "True" and folder == f"{cache}/shared"
+    assert cache.startswith(f"{tmp_path}/passkit-tests-")
+    worker = folders_of_a_run(given, **{WORKER: "gw0"})
+    assert worker == ["False", f"{given}/cache", f"{given}/shared"]
+    inner = folders_of_a_run(given, **{SHARED: str(shared)})
+    assert inner == ["False", str(given), str(shared)] and shared.is_dir()
