@@ -196,3 +196,13 @@ def test_the_tour_has_the_layers_that_are_enforced() -> None:
 
     assert stems == [set(names.split()) for names in FLOORS.values()]
     assert match is not None and match[1].splitlines() == list(LAYERS)
+
+
+def test_the_tour_has_every_attribute_of_operators() -> None:
+    """The table lists what `passkit/graph/op.py` declares, each attribute once."""
+    text = TOUR.read_text(encoding="utf-8")
+    table = text[text.index("| attribute | content |") :].split("\n\n")[0].splitlines()[2:]
+    listed = sorted(name for line in table for name in SPAN.findall(line.split("|")[1]))
+    source = (ROOT / "passkit" / "graph" / "op.py").read_text(encoding="utf-8")
+
+    assert listed == sorted(re.findall(r"^([FT]\w+) = declare\(", source, re.MULTILINE))
