@@ -58,7 +58,7 @@ FINISHED = (
 
 UNREVIEWED = (
     "passkit/planner/multi_nest.py",
-    "passkit/schedule/bounds.py",
+    "passkit/schedule/lower_bound.py",
     "passkit/schedule/liveness.py",
     "passkit/schedule/nest_info.py",
     "passkit/schedule/shared_plan.py",

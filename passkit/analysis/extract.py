@@ -1,13 +1,15 @@
-"""Groups from nodes of a graph: closed graphs, whose variables stand for what the nodes read."""
+"""Extraction: nodes of a graph as a group, whose variables stand for what the nodes read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import lru_cache
 
 from passkit.analysis.group import Group, Kind
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.graph.op import FContract, FReduce, FScan
+from passkit.graph.quotient import live_ins
 
 
 def extract_group(
@@ -50,3 +52,35 @@ def kind_of(body: Sequence[Node]) -> Kind:
         return Kind.GEMM
     reduces = any(FReduce.get(n) or FScan.get(n) for n in names)
     return Kind.REDUCTION if reduces else Kind.ELEMWISE
+
+
+@lru_cache(maxsize=1024)
+def extract_nest(
+    graph: Graph, nodes: tuple[Node, ...], results: tuple[Node, ...]
+) -> tuple[Group, tuple[Entry, ...]]:
+    """Return the group of the nodes of a loop nest, and the values that feed its variables.
+
+    It does not depend on tiles, so all tilings share it.
+
+    Args:
+        graph: the graph.
+        nodes: the nodes, in post-order.
+        results: those whose first outputs are the results of the group.
+    """
+    outputs = [n.entries[0] for n in results]
+    group, feeds = extract_group(graph, nodes, live_ins(graph, nodes), outputs)
+    return group, tuple(feeds)
+
+
+def outputs_of(graph: Graph, nodes: Sequence[Node], inside: Container[Node]) -> list[Entry]:
+    """Return the first outputs of nodes that none of them reads, or that are read outside.
+
+    ``inside`` has the nodes that do not count as outside.
+    """
+    read = {e for n in nodes for e in n.inputs}
+    return [
+        e
+        for n in nodes
+        for e in n.entries[:1]
+        if e not in read or any(u not in inside for u in graph.users.get(e, ()))
+    ]

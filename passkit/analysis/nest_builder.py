@@ -1,7 +1,8 @@
-"""Growth: parts in the making, whose iteration space is kept while operators join them.
+"""Nest builders: loop nests to which operators are added one by one.
 
-What an operator that joins reads is all that is looked at then. A part that has been laid out as it
-grew asks for no less of its values than one that is laid out at once.
+The iteration domain of a nest is kept while operators are added, with all axes apart. Only what a
+new operator reads is looked at then. A nest that was built so requires no less of its values than
+one that is analyzed at once.
 """
 
 from __future__ import annotations
@@ -20,112 +21,126 @@ from passkit.analysis.domain_info import (
     output_role,
     space_over,
 )
+from passkit.analysis.extract import outputs_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Node, known_shape
 from passkit.values.size import Shape
 
-_Read = tuple[Node, Index, ValueKind]
+_Access = tuple[Node, Index, ValueKind]
+"""A node, the index of the element that is read, and where that lies in the domain."""
+_Frame = tuple[Shape, ReducedAxes | None]
+"""The shape that a domain has, and which of its axes all reductions have."""
 
 
 @define(eq=False)
 class NestBuilder:
-    """Nodes in one space with all axes apart, and at which indices each is read.
+    """Nodes of one iteration domain, and the accesses to each of them.
 
-    All their folds, if any, are one ``folding`` of the shape ``anchor``.
+    Attributes:
+        graph: the group.
+        nodes: the nodes.
+        anchor: the shape that reductions have, or the largest output.
+        reduced: the axes of all reductions; None without any.
+        others: the shapes by which axes are divided.
+        info: the domain.
+        accesses: the accesses that fit into the domain.
     """
 
     graph: Graph
-    inside: set[Node]
+    nodes: set[Node]
     anchor: Shape
-    folding: ReducedAxes | None
+    reduced: ReducedAxes | None
     others: list[Shape]
     info: DomainInfo
-    seen: set[_Read] = field(factory=set)
+    accesses: set[_Access] = field(factory=set)
 
-    def joined(self, nodes: Sequence[Node], body: Iterable[Node]) -> bool:
-        """Whether nodes fit in that are new among ``nodes``; if not, nothing else may join."""
-        new = [n for n in body if n not in self.inside]
-        frame = _frame_of(self.graph, nodes) if self.folding is None else self._frame(new)
-        if frame != (self.anchor, self.folding):
+    def add(self, body: Iterable[Node], nodes: Sequence[Node]) -> bool:
+        """Add operators if they fit into the domain; return whether they do.
+
+        After a refusal nothing else can be added.
+
+        Args:
+            body: the operators, some of which may be in the nest.
+            nodes: the nodes of the nest with these, in post-order.
+        """
+        new = [n for n in body if n not in self.nodes]
+        frame = _frame_of(self.graph, nodes) if self.reduced is None else self._frame(new)
+        if frame != (self.anchor, self.reduced):
             return False
         if any(s not in self.others for s in others_of(self.anchor, new)):
             return False
-        self.inside.update(new)
-        return self._fits(new)
+        self.nodes.update(new)
+        return self.fits(new)
 
-    def _frame(self, new: Sequence[Node]) -> tuple[Shape, ReducedAxes | None] | None:
-        """What the part folds with nodes that are new; None where it is not all one."""
-        folds = (
-            (known_shape(n.inputs[0]), f) for n in new if (f := reduced_axes_of(n)) is not None
-        )
-        own = self.anchor, self.folding
-        return own if all(found == own for found in folds) else None
+    def _frame(self, new: Sequence[Node]) -> _Frame | None:
+        """Return the frame of the nest with new nodes; None if they reduce something else."""
+        own = self.anchor, self.reduced
+        return own if _frames(new) <= {own} else None
 
-    def _fits(self, new: Sequence[Node]) -> bool:
+    def fits(self, new: Sequence[Node]) -> bool:
+        """Return whether new nodes, and all that they read, fit into the domain."""
         info, domain = self.info, self.info.domain
-        found: list[_Read] = []
-        for entry in _outputs(self.graph, new, self.inside):
+        accesses: list[_Access] = []
+        for entry in outputs_of(self.graph, new, self.nodes):
             role = output_role(info, entry)
             if role is None:
                 return False
-            found.append((entry.node, domain.index(role, known_shape(entry)), role))
+            accesses.append((entry.node, domain.index(role, known_shape(entry)), role))
         for n in new:
-            fold = reduced_axes_of(n)
-            if fold is not None and check_fold(info, n, fold, {}) is not None:
+            reduced = reduced_axes_of(n)
+            if reduced is not None and check_fold(info, n, reduced, {}) is not None:
                 return False
-        while found:
-            read = found.pop()
-            if read not in self.seen:
-                self.seen.add(read)
-                more = self._behind(*read)
+        while accesses:
+            access = accesses.pop()
+            if access not in self.accesses:
+                self.accesses.add(access)
+                more = self._reads(*access)
                 if more is None:
                     return False
-                found += more
+                accesses += more
         return True
 
-    def _behind(self, node: Node, index: Index, role: ValueKind) -> list[_Read] | None:
-        """What a node reads for its element at an index; None where that does not fit."""
-        info, folding = self.info, reduced_axes_of(node)
-        if folding is not None and check_fold(info, node, folding, {index: role}) is not None:
+    def _reads(self, node: Node, index: Index, role: ValueKind) -> list[_Access] | None:
+        """Return the accesses by which a node computes an element; None if one does not fit."""
+        info, reduced = self.info, reduced_axes_of(node)
+        if reduced is not None and check_fold(info, node, reduced, {index: role}) is not None:
             return None
-        found: list[_Read] = []
+        accesses: list[_Access] = []
         for entry, at in info.reads(node, index):
-            if entry.node in self.inside:
-                met = info.role_at(entry, at)
-                if folding is not None and met is not ValueKind.FULL:
+            if entry.node in self.nodes:
+                role_at = info.role_at(entry, at)
+                if reduced is not None and role_at is not ValueKind.FULL:
                     return None
-                found.append((entry.node, at, met))
-        return found
+                accesses.append((entry.node, at, role_at))
+        return accesses
 
 
 def nest_builder_of(graph: Graph, nodes: Sequence[Node]) -> NestBuilder | None:
-    """The space of some nodes; None where they have none, or none that is found so easily."""
+    """Return a builder with some nodes; None if they have no domain with all axes apart."""
     frame = _frame_of(graph, nodes)
     if frame is None:
         return None
-    anchor, folding = frame
+    anchor, reduced = frame
     others = others_of(anchor, nodes)
-    chunks = None if folding is None else folding.chunks
-    domain = space_over(anchor, folding, others)
+    chunks = None if reduced is None else reduced.chunks
+    domain = space_over(anchor, reduced, others)
     info = DomainInfo(graph, domain, anchor if chunks else None, chunks)
-    made = NestBuilder(graph, set(nodes), anchor, folding, others, info)
-    return made if made._fits(nodes) else None
+    builder = NestBuilder(graph, set(nodes), anchor, reduced, others, info)
+    return builder if builder.fits(nodes) else None
 
 
-def _frame_of(graph: Graph, nodes: Sequence[Node]) -> tuple[Shape, ReducedAxes | None] | None:
-    """The shape that nodes have a space over, and how they all fold it."""
-    folds = {(known_shape(n.inputs[0]), f) for n in nodes if (f := reduced_axes_of(n)) is not None}
-    if folds:
-        return folds.pop() if len(folds) == 1 else None
-    return largest_of(_outputs(graph, nodes, set(nodes))), None
+def _frame_of(graph: Graph, nodes: Sequence[Node]) -> _Frame | None:
+    """Return the frame of a nest of some nodes; None if their reductions differ."""
+    frames = _frames(nodes)
+    if frames:
+        return frames.pop() if len(frames) == 1 else None
+    return largest_of(outputs_of(graph, nodes, set(nodes))), None
 
 
-def _outputs(graph: Graph, nodes: Sequence[Node], inside: set[Node]) -> list[Entry]:
-    """What nobody among the nodes reads, or somebody outside."""
-    read = {e for n in nodes for e in n.inputs}
-    return [
-        e
+def _frames(nodes: Iterable[Node]) -> set[_Frame]:
+    """Return the frames of the reductions and scans among nodes."""
+    return {
+        (known_shape(n.inputs[0]), reduced)
         for n in nodes
-        for e in n.entries[:1]
-        if e not in read or any(u not in inside for u in graph.users.get(e, ()))
-    ]
+        if (reduced := reduced_axes_of(n)) is not None
+    }

@@ -1,7 +1,8 @@
-"""Parts apart: results that read a value in two orders, as rows and turned, are of two parts.
+"""Partitions into nests: outputs that read a value in two orders may be nests of their own.
 
-Together they would have tiles that own the same points, so that all tiles need all of that value.
-Apart each result has tiles of its own, which may need the same of it.
+An example is a matrix and its transpose. In one nest a tile computes the same points of both, and
+so needs all of the value. In two nests each output has its own tile map, and the maps may need the
+same part of the value.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from passkit.analysis.closed_nest import analyze_extracted, extract_nest
 from passkit.analysis.domain import ValueKind
 from passkit.analysis.domain_info import DomainInfo, analyze_bounded_domain
-from passkit.analysis.nests import NestNodes, form_nests, nest_outputs
+from passkit.analysis.extract import extract_nest
+from passkit.analysis.nests import NestNodes, analyze_nodes, form_nests, nest_outputs
 from passkit.ast.index import Sum
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
@@ -20,98 +21,114 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.values.size import numel
 
-EntryAccesses = Mapping[Entry, set[Sum]]
-"""Where the elements of a result read each value that other parts leave, in terms of its point."""
+NestAccesses = Mapping[Entry, set[Sum]]
+"""The linear indices at which a point of an output reads each value of other nests."""
 
 
 @lru_cache(maxsize=256)
 def nest_partitions(graph: Graph) -> list[list[NestNodes]]:
-    """The ways to cut a group into parts, that with the most parts first."""
-    pieces = form_nests(graph)
-    pairs = zip(pieces, nest_outputs(graph, pieces), strict=True)
-    finer = [part for piece, results in pairs for part in _apart(graph, piece, results)]
-    return [pieces] if len(finer) == len(pieces) else [finer, pieces]
+    """Return the partitions of a group into nests, the finer one first if there are two."""
+    nests = form_nests(graph)
+    pairs = zip(nests, nest_outputs(graph, nests), strict=True)
+    finer = [part for nest, outputs in pairs for part in _by_order(graph, nest, outputs)]
+    return [nests] if len(finer) == len(nests) else [finer, nests]
 
 
-def _apart(graph: Graph, piece: NestNodes, left: Sequence[Entry]) -> list[NestNodes]:
-    results = [e.node for e in left]
-    if piece.product or len(results) < 2:
-        return [piece]
-    part, feeds = extract_nest(graph, tuple(piece.nodes), tuple(results))
-    info = analyze_bounded_domain(part.graph, lambda domain: [])
+def _by_order(graph: Graph, nest: NestNodes, outputs: Sequence[Entry]) -> list[NestNodes]:
+    """Return a nest for each order in which outputs of a nest read values of other nests.
+
+    The nest itself is the only one if there is one order, or if one of them has no domain.
+    """
+    results = [e.node for e in outputs]
+    if nest.is_product or len(results) < 2:
+        return [nest]
+    group, feeds = extract_nest(graph, tuple(nest.nodes), tuple(results))
+    info = analyze_bounded_domain(group.graph, lambda domain: [])
     if isinstance(info, Diagnostic):
-        return [piece]
+        return [nest]
     sources = {n: e for n, e in zip(info.graph.inputs, feeds, strict=True) if not is_leaf(e.node)}
-    reads = {
+    accesses = {
         node: _accesses(info, entry, sources)
         for node, entry in zip(results, info.graph.outputs, strict=True)
     }
-    alike = _alike(piece, reads)
-    if len(alike) < 2:
-        return [piece]
-    made = _dealt(piece, alike)
-    return (
-        [piece]
-        if any(isinstance(analyze_extracted(graph, p.nodes), Diagnostic) for p in made)
-        else made
+    classes = _classes(nest, accesses)
+    if len(classes) < 2:
+        return [nest]
+    parts = _split(nest, classes)
+    has_domains = all(
+        not isinstance(analyze_nodes(graph, part.nodes), Diagnostic) for part in parts
     )
+    return parts if has_domains else [nest]
 
 
-def _alike(piece: NestNodes, reads: Mapping[Node, EntryAccesses]) -> list[list[Node]]:
-    """Classes of results that agree; none has one that a result of a class before is made of."""
-    found: list[list[Node]] = []
-    least: dict[Node, int] = {}
-    """The first class that a node may be of."""
-    for node in piece.nodes:
-        least[node] = max((least.get(e.node, 0) for e in node.inputs), default=0)
-        if node in reads:
-            fit = (
+def _classes(nest: NestNodes, accesses: Mapping[Node, NestAccesses]) -> list[list[Node]]:
+    """Return classes of outputs with the same orders.
+
+    No class has an output from which one of an earlier class is computed.
+    """
+    classes: list[list[Node]] = []
+    first_class: dict[Node, int] = {}  # the first class that a node may belong to
+    for node in nest.nodes:
+        first_class[node] = max((first_class.get(e.node, 0) for e in node.inputs), default=0)
+        if node in accesses:
+            fitting = (
                 k
-                for k in range(least[node], len(found))
-                if all(_agree(reads[node], reads[other]) for other in found[k])
+                for k in range(first_class[node], len(classes))
+                if all(_agree(accesses[node], accesses[other]) for other in classes[k])
             )
-            least[node] = next(fit, len(found))
-            if least[node] == len(found):
-                found.append([])
-            found[least[node]].append(node)
-    return found
+            first_class[node] = next(fitting, len(classes))
+            if first_class[node] == len(classes):
+                classes.append([])
+            classes[first_class[node]].append(node)
+    return classes
 
 
-def _agree(a: EntryAccesses, b: EntryAccesses) -> bool:
-    """Whether no value is read in one order by the one, and in others by the other."""
+def _agree(a: NestAccesses, b: NestAccesses) -> bool:
+    """Return whether two outputs have an access in common to each value that both read."""
     return all(not at.isdisjoint(b[e]) for e, at in a.items() if e in b)
 
 
-def _accesses(info: DomainInfo, entry: Entry, sources: Mapping[Node, Entry]) -> EntryAccesses:
+def _accesses(info: DomainInfo, entry: Entry, sources: Mapping[Node, Entry]) -> NestAccesses:
+    """Return the accesses by which a point of an output reads values of other nests.
+
+    Args:
+        info: the domain of the nest.
+        entry: the output.
+        sources: the values of other nests, by the variables that stand for them.
+    """
     shape = known_shape(entry)
     full = reduce_of(entry.node) is None and numel(shape) == info.domain.size
     role = ValueKind.FULL if full else ValueKind.ROW
-    todo = [(entry, info.domain.index(role, shape))]
-    seen, found = set(todo), dict[Entry, set[Sum]]()
-    while todo:
-        e, index = todo.pop()
+    stack = [(entry, info.domain.index(role, shape))]
+    visited = set(stack)
+    accesses: dict[Entry, set[Sum]] = {}
+    while stack:
+        e, index = stack.pop()
         if e.node in sources:
-            found.setdefault(sources[e.node], set()).add(info.linear(index, known_shape(e)))
+            linear = info.linear(index, known_shape(e))
+            accesses.setdefault(sources[e.node], set()).add(linear)
         if not is_leaf(e.node):
-            more = [read for read in info.reads(e.node, index) if read not in seen]
-            seen.update(more)
-            todo += more
-    return found
+            reads = [read for read in info.reads(e.node, index) if read not in visited]
+            visited.update(reads)
+            stack += reads
+    return accesses
 
 
-def _dealt(piece: NestNodes, classes: Sequence[Sequence[Node]]) -> list[NestNodes]:
-    """A part for each class of results; what several need is of the first of these."""
-    inside, owner = set(piece.nodes), dict[Node, int]()
-    made: list[NestNodes] = []
+def _split(nest: NestNodes, classes: Sequence[Sequence[Node]]) -> list[NestNodes]:
+    """Return a nest for each class of outputs; what several need belongs to the first of them."""
+    inside = set(nest.nodes)
+    class_of: dict[Node, int | None] = {}  # None: a copy of a cheap value, which each class has
+    parts: list[NestNodes] = []
     for k, results in enumerate(classes):
-        nodes, todo = set[Node](), [*results]
-        while todo:
-            n = todo.pop()
-            if n in inside and n not in nodes and owner.setdefault(n, k) in (k, -1):
+        nodes: set[Node] = set()
+        stack = [*results]
+        while stack:
+            n = stack.pop()
+            if n not in inside or n in nodes:
+                continue
+            if class_of.setdefault(n, k if n in nest.owns else None) in (k, None):
                 nodes.add(n)
-                if n not in piece.owns:
-                    owner[n] = -1  # a copy of a cheap value, which each of them has
-                todo += [e.node for e in n.inputs]
-        body = [n for n in piece.nodes if n in nodes]
-        made.append(NestNodes(body, owns={n for n in body if n in piece.owns}))
-    return made
+                stack += [e.node for e in n.inputs]
+        body = [n for n in nest.nodes if n in nodes]
+        parts.append(NestNodes(body, owns={n for n in body if n in nest.owns}))
+    return parts

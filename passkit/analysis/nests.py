@@ -1,8 +1,8 @@
-"""Cutting: the operators of a stitched group as parts that run one after the other.
+"""Loop nests: the operators of a group as nests that run one after the other in each tile.
 
-A product of matrices is a part of its own. The others join the part of what they read last, as long
-as all of it has one iteration space. Cheap values of nothing but inputs belong to the part that
-reads them.
+A matrix product is a nest of its own. Any other operator joins the nest of what it reads last, or a
+later one, as long as all of that nest has one iteration domain. Cheap values of inputs belong to
+each nest that reads them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from collections.abc import Collection, Container, Sequence
 from attrs import define, field
 
 from passkit.analysis.accesses import Index, accesses_of
-from passkit.analysis.closed_nest import analyze_extracted, extract_nest
 from passkit.analysis.domain import reduced_axes_of
-from passkit.analysis.domain_info import analyze_bounded_domain
+from passkit.analysis.domain_info import (
+    DomainInfo,
+    analyze_bounded_domain,
+    analyze_domain_in_order,
+)
+from passkit.analysis.extract import extract_group, extract_nest, outputs_of
 from passkit.analysis.nest_builder import NestBuilder, nest_builder_of
 from passkit.analysis.recompute import RECOMPUTE, is_expensive
 from passkit.ast import Var
@@ -32,104 +36,129 @@ from passkit.values import dtype as dt
 
 @define(eq=False)
 class NestNodes:
-    """A part in the making: its nodes in post-order; ``product`` if it is one of matrices.
+    """The nodes of a loop nest.
 
-    Nodes that it does not own are copies of cheap values. ``growth`` is its space as it grows,
-    where that is known.
+    Attributes:
+        nodes: the nodes, in post-order.
+        is_product: whether it is a matrix product.
+        owns: the nodes that no other nest computes; others are copies of cheap values.
+        builder: the domain while operators are added, where that is known.
     """
 
     nodes: list[Node] = field(factory=list)
-    product: bool = False
+    is_product: bool = False
     owns: set[Node] = field(factory=set)
-    growth: NestBuilder | None = None
+    builder: NestBuilder | None = None
 
 
 def contract_of(node: Node) -> Contract | None:
-    """The product of matrices that an operator is, or None."""
-    found = contraction_of(node)
-    return found if isinstance(found, Contract) else None
+    """Return the matrix product that an operator is; None for any other operator."""
+    contract = contraction_of(node)
+    return contract if isinstance(contract, Contract) else None
 
 
 def source_of(
-    entry: Entry, index: Index, known: Container[Node], extents: Extents
+    entry: Entry, index: Index, stored: Container[Node], extents: Extents
 ) -> tuple[Entry, Index] | None:
-    """The element that an element of a moved value is, of an input or a value that is ``known``."""
-    while not (is_leaf(entry.node) or entry.node in known):
-        found = accesses_of(entry.node, index, extents)
-        if not found.plain:
+    """Return the element of an input or a stored value that an element of a moved value is.
+
+    Args:
+        entry: the value.
+        index: the index of its element.
+        stored: the nodes whose values are stored.
+        extents: the extents of the variables of the index.
+
+    Returns: None if the element is computed.
+    """
+    while not (is_leaf(entry.node) or entry.node in stored):
+        accesses = accesses_of(entry.node, index, extents)
+        if not accesses.plain:
             return None
-        k, index = found.at[0]
+        k, index = accesses.at[0]
         entry = entry.node.inputs[k]
     return entry, index
 
 
-def _lies_evenly(entry: Entry) -> bool:
-    """Whether the rows and columns of a moved input lie at even distances."""
+def _is_strided_input(entry: Entry) -> bool:
+    """Return whether a value is a moved input whose rows and columns have constant strides."""
     shape = known_shape(entry)
     at = tuple(Var(f"b{k}", dt.int64) for k in range(len(shape)))
     extents = {v.name: n for v, n in zip(at, shape, strict=True)}
-    found = source_of(entry, at, (), extents)
-    if found is None or not found[0].node.is_variable:
+    source = source_of(entry, at, (), extents)
+    if source is None or not source[0].node.is_variable:
         return False
-    place = ravel(found[1], known_shape(found[0]), extents)
-    inside = set(at[-2:])
-    return all(isinstance(x, Var) or inside.isdisjoint(variables(x)) for x, _ in place.terms)
+    place = ravel(source[1], known_shape(source[0]), extents)
+    inner = set(at[-2:])
+    return all(isinstance(x, Var) or inner.isdisjoint(variables(x)) for x, _ in place.terms)
+
+
+def analyze_nodes(graph: Graph, nodes: Sequence[Node]) -> DomainInfo | Diagnostic:
+    """Return the iteration domain of some nodes, or why they have none."""
+    group, _ = extract_group(
+        graph, nodes, live_ins(graph, nodes), outputs_of(graph, nodes, set(nodes))
+    )
+    return analyze_domain_in_order(group.graph)
 
 
 def form_nests(graph: Graph) -> list[NestNodes]:
-    """The parts of a group, in an order in which they can run."""
-    pieces = _Cutting(graph, quick=True).run()
-    nest_builder_of = [k for k, p in enumerate(pieces) if p.growth is not None]
-    left = nest_outputs(graph, pieces)
-    if all(_stands(graph, pieces[k], left[k]) for k in nest_builder_of):
-        return pieces
-    return _Cutting(graph, quick=False).run()
+    """Return the loop nests of a group, in an order in which they can run.
+
+    Domains are analyzed while operators are added, with all axes apart. If one of these has no
+    domain once its axes are merged, nests are formed again with a full analysis for each operator.
+    """
+    nests = _NestForming(graph, incremental=True).run()
+    outputs = nest_outputs(graph, nests)
+    pairs = zip(nests, outputs, strict=True)
+    if all(_has_domain(graph, nest, own) for nest, own in pairs if nest.builder is not None):
+        return nests
+    return _NestForming(graph, incremental=False).run()
 
 
-def _stands(graph: Graph, piece: NestNodes, results: Sequence[Entry]) -> bool:
-    """Whether a part that was laid out while it grew has a space when its axes are joined, too."""
-    part, _ = extract_nest(graph, tuple(piece.nodes), tuple(e.node for e in results))
-    return not isinstance(analyze_bounded_domain(part.graph, lambda domain: []), Diagnostic)
+def _has_domain(graph: Graph, nest: NestNodes, outputs: Sequence[Entry]) -> bool:
+    """Return whether a nest has an iteration domain with merged axes."""
+    group, _ = extract_nest(graph, tuple(nest.nodes), tuple(e.node for e in outputs))
+    return not isinstance(analyze_bounded_domain(group.graph, lambda domain: []), Diagnostic)
 
 
-class _Cutting:
-    """One way to cut: a ``quick`` one lays parts out as they grow, with all their axes apart."""
+class _NestForming:
+    """The nests while operators are visited in post-order."""
 
-    def __init__(self, graph: Graph, quick: bool) -> None:
-        self.graph, self.quick = graph, quick
+    def __init__(self, graph: Graph, incremental: bool) -> None:
+        self.graph, self.incremental = graph, incremental
         self.results = set(graph.outputs)
-        self.pieces: list[NestNodes] = []
-        self.of: dict[Node, NestNodes] = {}
-        self.loose: dict[Node, int] = {}
+        self.nests: list[NestNodes] = []
+        self.nest_of: dict[Node, NestNodes] = {}
+        self.recomputable: dict[Node, int] = {}
         """Cheap values of inputs, and how many operators it takes to compute them again."""
 
     def run(self) -> list[NestNodes]:
-        """The parts."""
+        """Return the nests."""
         for node in self.graph.nodes:
-            self.visit(node)
+            self._visit(node)
         for entry in self.graph.outputs:
-            self.settle(entry.node)
-        return self.pieces
+            self._store(entry.node)
+        return self.nests
 
-    def visit(self, node: Node) -> None:
-        """Put an operator into a part, what it reads having been visited."""
+    def _visit(self, node: Node) -> None:
+        """Put an operator into a nest, or note that its value is recomputable."""
         if is_leaf(node):
             return
         if contract_of(node) is not None:
             for e in node.inputs:
-                # What is a result anyway is read from where it is stored.
-                if e.node in self.loose and (e in self.results or not _lies_evenly(e)):
-                    self.settle(e.node)
-            self._new(node, product=True)
+                # A value that is a result is read from where it is stored.
+                is_stored = e in self.results or not _is_strided_input(e)
+                if e.node in self.recomputable and is_stored:
+                    self._store(e.node)
+            self._new_nest(node, is_product=True)
             return
-        cost = self._loose_cost(node)
-        if cost is not None:
-            self.loose[node] = cost
-            return
-        self._join(node)
+        cost = self._recompute_cost(node)
+        if cost is None:
+            self._add_to_nest(node)
+        else:
+            self.recomputable[node] = cost
 
-    def _loose_cost(self, node: Node) -> int | None:
-        """The operators that a cheap value of inputs takes; None for any other."""
+    def _recompute_cost(self, node: Node) -> int | None:
+        """Return the operators that a cheap value of inputs takes; None for any other value."""
         assert node.op is not None
         if is_expensive(node) or reduce_of(node) or scan_of(node):
             return None
@@ -139,98 +168,114 @@ class _Cutting:
         for n in dict.fromkeys(e.node for e in node.inputs):
             if is_leaf(n):
                 continue
-            if n not in self.loose:
+            if n not in self.recomputable:
                 return None
-            total += self.loose[n]
+            total += self.recomputable[n]
         return total if total <= RECOMPUTE else None
 
-    def settle(self, node: Node) -> None:
-        """Give a cheap value that must lie in memory a part of its own."""
-        if node in self.loose and node not in self.of:
-            self._join(node)
+    def _store(self, node: Node) -> None:
+        """Put a recomputable value that must be stored into a nest."""
+        if node in self.recomputable and node not in self.nest_of:
+            self._add_to_nest(node)
 
-    def _join(self, node: Node) -> None:
-        body = self._with_loose([node])
-        before = [self.of[e.node] for n in body for e in n.inputs if e.node in self.of]
-        first = max((self.pieces.index(p) for p in before), default=0)
-        for piece in self.pieces[first:]:
-            if not piece.product and self._fits(piece, body):
-                self._add(piece, body, node)
-                return
-        piece = self._new(node, product=False)
-        self._add(piece, body, node)
+    def _add_to_nest(self, node: Node) -> None:
+        """Add an operator to the first nest with its domain, or to a new one."""
+        body = self._with_recomputable(node)
+        before = [self.nest_of[e.node] for n in body for e in n.inputs if e.node in self.nest_of]
+        first = max((self.nests.index(nest) for nest in before), default=0)
+        for nest in self.nests[first:]:
+            if not nest.is_product and self._fits(nest, body):
+                break
+        else:
+            nest = self._new_nest(node, is_product=False)
+        nest.nodes = self._in_order({*nest.nodes, *body})
+        nest.owns.add(node)
+        self.nest_of[node] = nest
 
-    def _new(self, node: Node, product: bool) -> NestNodes:
-        piece = NestNodes([node] if product else [], product, {node})
-        self.pieces.append(piece)
-        self.of[node] = piece
-        return piece
+    def _new_nest(self, node: Node, is_product: bool) -> NestNodes:
+        """Append a nest, which has a node already if that is a matrix product."""
+        nest = NestNodes([node] if is_product else [], is_product, {node})
+        self.nests.append(nest)
+        self.nest_of[node] = nest
+        return nest
 
-    def _add(self, piece: NestNodes, body: Sequence[Node], node: Node) -> None:
-        position = self.graph.positions
-        piece.nodes = sorted({*piece.nodes, *body}, key=position.__getitem__)
-        piece.owns.add(node)
-        self.of[node] = piece
+    def _in_order(self, nodes: Collection[Node]) -> list[Node]:
+        """Return nodes in post-order."""
+        return sorted(nodes, key=self.graph.positions.__getitem__)
 
-    def _with_loose(self, nodes: Sequence[Node]) -> list[Node]:
-        """Nodes and the cheap values that they need."""
-        found = dict.fromkeys(nodes)
-        todo = list(nodes)
-        while todo:
-            for e in todo.pop().inputs:
-                if e.node in self.loose and e.node not in self.of and e.node not in found:
-                    found[e.node] = None
-                    todo.append(e.node)
-        return list(found)
+    def _with_recomputable(self, node: Node) -> list[Node]:
+        """Return a node and the recomputable values that it needs and no nest has."""
+        nodes = {node: None}
+        stack = [node]
+        while stack:
+            for e in stack.pop().inputs:
+                if (
+                    e.node in self.recomputable
+                    and e.node not in self.nest_of
+                    and e.node not in nodes
+                ):
+                    nodes[e.node] = None
+                    stack.append(e.node)
+        return list(nodes)
 
-    def _fits(self, piece: NestNodes, body: Sequence[Node]) -> bool:
-        """Whether a part has one iteration space with more nodes in it."""
-        nodes = sorted({*piece.nodes, *body}, key=self.graph.positions.__getitem__)
-        if self.quick:
-            if piece.growth is None or not piece.growth.joined(nodes, body):
-                piece.growth = nest_builder_of(self.graph, nodes)
-            if piece.growth is not None:
+    def _fits(self, nest: NestNodes, body: Sequence[Node]) -> bool:
+        """Return whether a nest has one iteration domain with more nodes."""
+        nodes = self._in_order({*nest.nodes, *body})
+        if self.incremental:
+            if nest.builder is None or not nest.builder.add(body, nodes):
+                nest.builder = nest_builder_of(self.graph, nodes)
+            if nest.builder is not None:
                 return True
-        return not isinstance(analyze_extracted(self.graph, nodes), Diagnostic)
+        return not isinstance(analyze_nodes(self.graph, nodes), Diagnostic)
 
 
-def without(
-    graph: Graph, pieces: Sequence[NestNodes], arrays: Container[Node], dropped: Collection[Node]
+def with_recomputed(
+    graph: Graph, nests: Sequence[NestNodes], stored: Container[Node], dropped: Collection[Node]
 ) -> list[NestNodes] | Diagnostic:
-    """The parts where those that read a value that is ``dropped`` compute it themselves.
+    """Return nests in which those that read a dropped value compute it themselves.
 
-    They begin at inputs, folds, and the values that have ``arrays``.
+    Args:
+        graph: the group.
+        nests: the nests.
+        stored: the values in scratch memory, from which recomputation begins, as from inputs and
+            reductions.
+        dropped: the values that are not stored any more.
+
+    Returns: a diagnostic if a matrix product reads such a value, or a nest has no domain with it.
     """
-    found: list[NestNodes] = []
-    for piece in pieces:
-        todo = [e.node for e in live_ins(graph, piece.nodes) if e.node in dropped]
-        if not todo:
-            found.append(piece)
+    changed: list[NestNodes] = []
+    for nest in nests:
+        stack = [e.node for e in live_ins(graph, nest.nodes) if e.node in dropped]
+        if not stack:
+            changed.append(nest)
             continue
-        if piece.product:
-            operands = {"reader": piece.nodes[0].label, "operand": todo[0].label}
-            return Diagnostic("recompute.operand", operands, (todo[0].label,))
-        nodes = set(piece.nodes)
-        while todo:
-            node = todo.pop()
+        if nest.is_product:
+            operands = {"reader": nest.nodes[0].label, "operand": stack[0].label}
+            return Diagnostic("recompute.operand", operands, (stack[0].label,))
+        nodes = set(nest.nodes)
+        while stack:
+            node = stack.pop()
             if node not in nodes:
                 nodes.add(node)
-                todo += [e.node for e in node.inputs if _is_free_to_copy(e.node, arrays, dropped)]
+                stack += [e.node for e in node.inputs if _is_recomputed(e.node, stored, dropped)]
         body = sorted(nodes, key=graph.positions.__getitem__)
-        info = analyze_extracted(graph, body)
+        info = analyze_nodes(graph, body)
         if isinstance(info, Diagnostic):
             return info
-        found.append(NestNodes(body, owns=piece.owns))
-    return found
+        changed.append(NestNodes(body, owns=nest.owns))
+    return changed
 
 
-def _is_free_to_copy(node: Node, arrays: Container[Node], dropped: Collection[Node]) -> bool:
-    if is_leaf(node) or (node in arrays and node not in dropped):
+def _is_recomputed(node: Node, stored: Container[Node], dropped: Collection[Node]) -> bool:
+    """Return whether a nest that computes a dropped value computes this operand, too."""
+    if is_leaf(node) or (node in stored and node not in dropped):
         return False
     return reduced_axes_of(node) is None and contract_of(node) is None
 
 
-def nest_outputs(graph: Graph, pieces: Sequence[NestNodes]) -> list[list[Entry]]:
-    """Return the values of each part that other parts read, or that are results of the graph."""
-    read = {e for p in pieces for e in live_ins(graph, p.nodes)} | set(graph.outputs)
-    return [[e for n in p.nodes if n in p.owns for e in n.entries if e in read] for p in pieces]
+def nest_outputs(graph: Graph, nests: Sequence[NestNodes]) -> list[list[Entry]]:
+    """Return the values of each nest that other nests read, or that are outputs of the group."""
+    read = {e for nest in nests for e in live_ins(graph, nest.nodes)} | set(graph.outputs)
+    return [
+        [e for n in nest.nodes if n in nest.owns for e in n.entries if e in read] for nest in nests
+    ]

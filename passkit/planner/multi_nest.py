@@ -1,7 +1,7 @@
-"""Stitching: groups of several iteration spaces as one kernel, whose tiles own what they pass on.
+"""Plans of groups of several loop nests, which run one after the other in each tile.
 
-Every value that leaves a part is shared out over the tiles in the same way that its readers are: a
-tile computes what it reads. So parts meet in scratch arrays, and no tile waits for another.
+The tile maps of all values that nests exchange follow from those of the results, so that a tile
+computes what it reads. Nests exchange values in scratch memory, and no tile waits for another.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import TypeVar
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import Group
 from passkit.analysis.infer import NestResults, TileMaps
 from passkit.analysis.nest_partitions import nest_partitions
-from passkit.analysis.nests import NestNodes, contract_of, nest_outputs, without
+from passkit.analysis.nests import NestNodes, contract_of, nest_outputs, with_recomputed
 from passkit.analysis.slots import TileArray, assign_offsets, fit
 from passkit.analysis.tile_layout import TileLayout, padded_to_vectors
 from passkit.analysis.tilemap import TileMap, guessed
@@ -27,366 +27,439 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FContract
 from passkit.graph.quotient import live_ins
-from passkit.schedule.bounds import LowerBound
 from passkit.schedule.liveness import arrays_of
-from passkit.schedule.nest_info import NestInfo, analyze_nest, crooked, part_schedules
+from passkit.schedule.lower_bound import LowerBound
+from passkit.schedule.nest_info import NestInfo, analyze_nest, nest_schedules, values_off_pitch
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import ROOM, tile_parts
-from passkit.schedule.tile_costs import part_seconds, product_seconds, tile_seconds
+from passkit.schedule.tile_costs import nest_seconds, product_seconds, tile_seconds
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least, has_size, numel
 
 T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 
-_Made = tuple[TileNest, NestInfo | None, float]
-"""A part, its space if it has one of its own, and its seconds."""
-_Known = tuple[tuple[Node, ...], tuple[TileLayout | None, ...], Extent, tuple[Node, ...]]
-"""What that follows from: its nodes, what a tile has of values it leaves and reads, how many tiles
-there are, and what it does without."""
+Choose = Callable[[Sequence[Entry], Mapping[Node, TileLayout], Sequence[Schedule]], Schedule]
+"""A choice among the schedules of a nest, for its results and a tile's parts of values."""
+_NestKey = tuple[tuple[Node, ...], tuple[TileLayout | None, ...], tuple[Node, ...]]
+"""What the plan of a nest follows from: its nodes, a tile's parts of the values that it computes
+and reads, and the values that are computed again."""
+
+
+@frozen(eq=False)
+class _PlannedNest:
+    """A nest with its schedule.
+
+    Attributes:
+        nest: the nodes and the schedule.
+        info: its domain and what a tile has of it; None for a matrix product.
+        seconds: the seconds of all tiles, by the model.
+    """
+
+    nest: TileNest
+    info: NestInfo | None
+    seconds: float
 
 
 def has_contraction(graph: Graph) -> bool:
-    """Whether a group has more than one iteration space by its nature."""
+    """Return whether a group has an operator that is a nest of its own."""
     return any(n.op is not None and FContract.get(n.op.name) is not None for n in graph.nodes)
 
 
-Choose = Callable[[Sequence[Entry], Mapping[Node, TileLayout], Sequence[Schedule]], Schedule]
-"""Which of the schedules of a part to take, with its results and what a tile owns of them."""
-
-
 def first(
-    values: Sequence[Entry], layouts: Mapping[Node, TileLayout], plans: Sequence[Schedule]
+    results: Sequence[Entry], layouts: Mapping[Node, TileLayout], schedules: Sequence[Schedule]
 ) -> Schedule:
-    """The best schedule of a part as a rule."""
-    return plans[0]
+    """Choose the schedule of a nest that is the best as a rule."""
+    return schedules[0]
 
 
 def last(
-    values: Sequence[Entry], layouts: Mapping[Node, TileLayout], plans: Sequence[Schedule]
+    results: Sequence[Entry], layouts: Mapping[Node, TileLayout], schedules: Sequence[Schedule]
 ) -> Schedule:
-    """The other one, where there are two."""
-    return plans[-1]
+    """Choose the other schedule of a nest, where there are two."""
+    return schedules[-1]
 
 
 def plan_multi_nest(group: Group, target: Target) -> Schedule | Diagnostic:
-    """The quickest schedule of a stitched kernel by the model, or why there is none."""
+    """Return the fastest schedule of a group of several nests, or why there is none."""
     best: Schedule | None = None
-    why = Diagnostic("memory.nests")
-    for least, found in _ways(group, target, first):
-        if best is not None and least >= best.seconds:
+    reason = Diagnostic("memory.nests")
+    for bound, result in _schedules(group, target, first):
+        if best is not None and bound >= best.seconds:
             break
-        if isinstance(found, Diagnostic):
-            why = _rather(why, found)
-        elif best is None or found.seconds < best.seconds:
-            best = found
-    return why if best is None else _told(group, best)
+        if isinstance(result, Diagnostic):
+            reason = _more_telling(reason, result)
+        elif best is None or result.seconds < best.seconds:
+            best = result
+    return reason if best is None else _without_guesses(group, best)
 
 
 def multi_nest_schedules(
     group: Group, target: Target, choose: Choose
 ) -> Iterator[Schedule | Diagnostic]:
-    """For ways to split the results the schedule, or why there is none; the most promising first.
-
-    Splits are those on which the results agree by their numbers of tiles.
-    """
-    return (_told(group, found) for _, found in _ways(group, target, choose))
-
-
-def _told(group: Group, found: T) -> T:
-    """A schedule that has no seconds where they are not known: they were for comparing."""
-    unknown = any(has_size(e.shape) for n in group.graph.nodes for e in n.entries)
-    return evolve(found, seconds=0.0) if unknown and isinstance(found, Schedule) else found
-
-
-def _ways(
-    group: Group, target: Target, choose: Choose
-) -> Iterator[tuple[float, Schedule | Diagnostic]]:
-    """The same with the seconds that each takes at least by the model, in their order.
-
-    Schedules have seconds even where sizes are unknown: those of usual ones.
-    """
-    refused = _refused(group.graph)
-    if refused is not None:
-        yield 0.0, refused
-        return
-    plans = []
-    for pieces in nest_partitions(group.graph):
-        moved = derived_outputs(group.graph, pieces)
-        plans += [_Plan(group, pieces, target, choose, f) for f in ({}, moved)[: 1 + bool(moved)]]
-    tried, done = Counter[tuple[_Plan, Extent]](), list[tuple[AgreedTiling, _Plan]]()
-    for found, plan in merge(*(p.agreed() for p in plans), key=lambda pair: pair[0].bound):
-        if tried.total() == target.tiling.ways:
-            break
-        if tried[plan, found.tiles] == target.tiling.ways_of_a_count:
-            continue
-        # A result that follows another lies as it did where it had a split of its own.
-        if any(p.whole is plan.whole and found.is_part_of(other) for other, p in done):
-            continue
-        tried[plan, found.tiles] += 1
-        made = plan.schedule(found)
-        if isinstance(made, Schedule):
-            done.append((found, plan))
-        yield found.bound, made
-    if not tried:  # else what was in the way of those that agreed tells more
-        for plan in plans:
-            yield from ((0.0, why) for why in plan.refused)
+    """Yield the schedule of each tiling, or why it has none; the most promising tilings first."""
+    return (_without_guesses(group, result) for _, result in _schedules(group, target, choose))
 
 
 def multi_nest_schedule(
     group: Group,
-    pieces: Sequence[NestNodes],
+    nests: Sequence[NestNodes],
     target: Target,
     roots: Mapping[Entry, TileMap],
     choose: Choose,
-    following: Mapping[Entry, Entry],
+    derived: Mapping[Entry, Entry],
 ) -> Schedule | Diagnostic:
-    """The schedule that splits results in a given way, or what is in its way."""
-    plan = _Plan(group, pieces, target, choose, following)
+    """Return the schedule with given maps of results, or why there is none.
+
+    Args:
+        group: the group.
+        nests: a partition of it.
+        target: the machine.
+        roots: the maps of results.
+        choose: a choice among the schedules of a nest.
+        derived: the results that follow from another value, with that value.
+    """
+    planner = _Planner(group, nests, target, choose, derived)
     tiles = next(iter(roots.values())).tiles
-    maps = completed(group.graph, roots, tiles, plan.shares(plan.whole))
+    maps = completed(group.graph, roots, tiles, planner.results_of(nests))
     if isinstance(maps, Diagnostic):
         return maps
-    return _told(group, plan.schedule(AgreedTiling(roots, maps, tiles, 0.0)))
+    return _without_guesses(group, planner.schedule(AgreedTiling(roots, maps, tiles, 0.0)))
 
 
-def _refused(graph: Graph) -> Diagnostic | None:
-    fixed: set[Node] = set()
+def _without_guesses(group: Group, result: T) -> T:
+    """Return a schedule without seconds if these are of guessed sizes, to compare schedules by."""
+    is_guessed = any(has_size(e.shape) for n in group.graph.nodes for e in n.entries)
+    return evolve(result, seconds=0.0) if is_guessed and isinstance(result, Schedule) else result
+
+
+def _schedules(
+    group: Group, target: Target, choose: Choose
+) -> Iterator[tuple[float, Schedule | Diagnostic]]:
+    """Yield the lower bound of each tiling's seconds, and its schedule or why it has none.
+
+    The least bounds come first. Seconds of unknown sizes are those of guessed ones.
+    """
+    problem = _problem(group.graph)
+    if problem is not None:
+        yield 0.0, problem
+        return
+    planners = []
+    for nests in nest_partitions(group.graph):
+        derived = derived_outputs(group.graph, nests)
+        planners.append(_Planner(group, nests, target, choose, {}))
+        if derived:
+            planners.append(_Planner(group, nests, target, choose, derived))
+    tried = Counter[tuple[_Planner, Extent]]()
+    planned: list[tuple[AgreedTiling, _Planner]] = []
+    for tiling, planner in merge(*(p.tilings() for p in planners), key=lambda pair: pair[0].bound):
+        if tried.total() == target.tiling.ways:
+            break
+        if tried[planner, tiling.tiles] == target.tiling.ways_of_a_count:
+            continue
+        # A derived result lies as it did where it had a map of its own.
+        if any(p.nests is planner.nests and tiling.is_part_of(other) for other, p in planned):
+            continue
+        tried[planner, tiling.tiles] += 1
+        result = planner.schedule(tiling)
+        if isinstance(result, Schedule):
+            planned.append((tiling, planner))
+        yield tiling.bound, result
+    if not tried:  # otherwise the reasons against tilings that agree tell more
+        for planner in planners:
+            yield from ((0.0, reason) for reason in planner.refused)
+
+
+def _problem(graph: Graph) -> Diagnostic | None:
+    """Return why a group can have no schedule of several nests; None if it may have one."""
+    constant: set[Node] = set()
     for n in graph.nodes:
         if n.op is not None and FContract.get(n.op.name) is not None:
             if contract_of(n) is None:
                 return Diagnostic("op.library", {"op": n.label}, (n.label,))
-            if any(e.node in fixed for e in n.inputs):
+            if any(e.node in constant for e in n.inputs):
                 return Diagnostic("op.constant_operand", {"op": n.label}, (n.label,))
-        if n.op is not None and all(e.node in fixed for e in n.inputs):
-            fixed.add(n)
+        if n.op is not None and all(e.node in constant for e in n.inputs):
+            constant.add(n)
     if any(is_leaf(e.node) for e in graph.outputs):
         return Diagnostic("graph.output_is_input")
     return None
 
 
-def heaviest(graph: Graph, following: Mapping[Entry, Entry]) -> list[Entry]:
-    """The results of a group, or what they follow, each once, the largest first."""
-    wanted = dict.fromkeys(following.get(e, e) for e in graph.outputs)
-    return sorted(wanted, key=_weight, reverse=True)
-
-
-def _rather(why: Diagnostic, other: Diagnostic) -> Diagnostic:
-    """The more telling of two reasons: one that names an operator, or what needs the least."""
-    if why.at or other.at:
-        return why if why.at else other
-    least, need = (d.data.get("guess", d.data.get("need")) for d in (why, other))
-    less = isinstance(least, int) and (not isinstance(need, int) or least <= need)
-    return why if less else other
-
-
-def derived_outputs(graph: Graph, pieces: Sequence[NestNodes]) -> dict[Entry, Entry]:
-    """Results that may lie wherever the tiles of the one value fall that their part reads.
-
-    So are heads of attention put side by side: no tile owns rows, or columns, of the result. What
-    is not moved lies there anyway.
-    """
-    found: dict[Entry, Entry] = {}
-    for piece in pieces:
-        read = [e for e in live_ins(graph, piece.nodes) if not is_leaf(e.node)]
-        users = (u for n in piece.owns for e in n.entries for u in graph.users.get(e, ()))
-        folds = piece.product or any(reduced_axes_of(n) is not None for n in piece.nodes)
-        moves = any(n.op is not None and n.op.has_attr("FElement") for n in piece.nodes)
-        if len(read) == 1 and moves and not folds and all(u in piece.nodes for u in users):
-            found.update({e: read[0] for e in graph.outputs if e.node in piece.owns})
-    return found
+def heaviest(graph: Graph, derived: Mapping[Entry, Entry]) -> list[Entry]:
+    """Return the results of a group, or the values that they follow from, the largest first."""
+    values = dict.fromkeys(derived.get(e, e) for e in graph.outputs)
+    return sorted(values, key=_weight, reverse=True)
 
 
 def _weight(entry: Entry) -> int:
+    """Return the number of elements of a value; unknown ones are larger than all others."""
     size = numel(known_shape(entry))
     return size if isinstance(size, int) else 1 << 62
 
 
-class _Plan:
-    """The ways to run a group as a stitched kernel, in which some results follow others."""
+def _more_telling(a: Diagnostic, b: Diagnostic) -> Diagnostic:
+    """Return a reason that names an operator, else the one that needs the least memory."""
+    if a.at or b.at:
+        return a if a.at else b
+    least, need = (d.data.get("guess", d.data.get("need")) for d in (a, b))
+    is_less = isinstance(least, int) and (not isinstance(need, int) or least <= need)
+    return a if is_less else b
+
+
+def derived_outputs(graph: Graph, nests: Sequence[NestNodes]) -> dict[Entry, Entry]:
+    """Return outputs that only move the one value that their nest reads, with that value.
+
+    Their elements may lie wherever a tile's part of the value is moved to, as heads of attention
+    that are concatenated: no tile has rows, or columns, of the result.
+    """
+    derived: dict[Entry, Entry] = {}
+    for nest in nests:
+        read = [e for e in live_ins(graph, nest.nodes) if not is_leaf(e.node)]
+        users = (u for n in nest.owns for e in n.entries for u in graph.users.get(e, ()))
+        reduces = nest.is_product or any(reduced_axes_of(n) is not None for n in nest.nodes)
+        moves = any(n.op is not None and n.op.has_attr("FElement") for n in nest.nodes)
+        if len(read) == 1 and moves and not reduces and all(u in nest.nodes for u in users):
+            derived.update({e: read[0] for e in graph.outputs if e.node in nest.owns})
+    return derived
+
+
+class _Planner:
+    """The schedules of a partition of a group, in which some results are derived.
+
+    Attributes:
+        nests: the partition.
+        refused: the reasons against tilings that were not found consistent.
+    """
 
     def __init__(
         self,
         group: Group,
-        pieces: Sequence[NestNodes],
+        nests: Sequence[NestNodes],
         target: Target,
         choose: Choose,
-        following: Mapping[Entry, Entry],
+        derived: Mapping[Entry, Entry],
     ) -> None:
-        self.group, self.graph, self.whole, self.target = group, group.graph, pieces, target
-        self.choose, self.following = choose, following
-        self.number = self.graph.positions
-        self.best: Schedule | None = None
+        self.group, self.graph, self.target = group, group.graph, target
+        self.nests, self.choose, self.derived = nests, choose, derived
         self.refused: Sequence[Diagnostic] = ()
-        self.made: dict[_Known, _Made | Diagnostic] = {}
+        self.planned: dict[_NestKey, _PlannedNest | Diagnostic] = {}
 
-    def shares(self, pieces: Sequence[NestNodes]) -> list[NestResults]:
-        """Parts with what they leave that does not follow something else."""
-        found = []
-        for piece, values in zip(pieces, nest_outputs(self.graph, pieces), strict=True):
-            own = [e for e in values if e not in self.following]
+    def results_of(self, nests: Sequence[NestNodes]) -> list[NestResults]:
+        """Return nests with their results that have a tile map of their own."""
+        results = []
+        for nest, outputs in zip(nests, nest_outputs(self.graph, nests), strict=True):
+            own = [e for e in outputs if e not in self.derived]
             if own:
-                found.append(NestResults(piece.nodes, own))
-        return found
+                results.append(NestResults(nest.nodes, own))
+        return results
 
-    def agreed(self) -> Iterator[tuple[AgreedTiling, _Plan]]:
-        """The ways to split the results, each with the plan that it is of."""
-        final = roots_of(self.graph, [NestResults(p.nodes, ()) for p in self.whole])
-        wanted = dict.fromkeys(self.following.get(e, e) for e in final)
-        roots = sorted(wanted, key=_weight, reverse=True)
-        results = dict(zip(self.whole, nest_outputs(self.graph, self.whole), strict=True))
-        least = LowerBound(self.group, results, self.target)
-        search = TilingSearch(self.graph, roots, self.shares(self.whole), least)
+    def tilings(self) -> Iterator[tuple[AgreedTiling, _Planner]]:
+        """Yield the tilings of the results, each with this planner."""
+        final = roots_of(self.graph, [NestResults(p.nodes, ()) for p in self.nests])
+        roots = dict.fromkeys(self.derived.get(e, e) for e in final)
+        outputs = dict(zip(self.nests, nest_outputs(self.graph, self.nests), strict=True))
+        bound = LowerBound(self.group, outputs, self.target)
+        in_order = sorted(roots, key=_weight, reverse=True)
+        search = TilingSearch(self.graph, in_order, self.results_of(self.nests), bound)
         self.refused = search.refused
-        yield from ((found, self) for found in search)
+        yield from ((tiling, self) for tiling in search)
 
-    def schedule(self, found: AgreedTiling) -> Schedule | Diagnostic:
-        """The whole schedule that splits results in a given way, or what is in its way."""
+    def schedule(self, tiling: AgreedTiling) -> Schedule | Diagnostic:
+        """Return the schedule of a tiling that fits into scratch memory, or why there is none.
 
-        def arrays(dropped: tuple[int, ...]) -> Sequence[TileArray] | Diagnostic:
-            made = self._without(found, [self.graph.nodes[k] for k in dropped])
-            if isinstance(made, Diagnostic) or not self.target.grows:
-                return made
-            return [evolve(a, nbytes=guessed(a.nbytes)) for a in made]
-
+        Rows are padded to whole vectors if there is room for it. If there is none without padding,
+        values are computed again, one after the other.
+        """
         limit = self.target.scratch
-        self.roomy = True
-        made = arrays(())
-        if isinstance(made, Diagnostic):
-            return made
-        if not at_least(limit, assign_offsets(made, ROOM).nbytes):
-            self.roomy = False  # what rows have to spare is given up before any array is
-            shared = fit(arrays, limit, ROOM)
-            if isinstance(shared, Diagnostic):
-                return shared
-            if isinstance(shared.nbytes, Size):
-                return Diagnostic(
-                    "memory.unknown",
-                    {
-                        "need": shared.nbytes,
-                        "target": self.target.name,
-                        "sizes": ", ".join(sorted(shared.nbytes.symbols)),
-                    },
-                )
-        assert self.best is not None
-        return self.best
+        padded = self._attempt(tiling, (), is_padded=True)
+        if isinstance(padded, Diagnostic):
+            return padded
+        schedule, arrays = padded
+        if at_least(limit, assign_offsets(self._sized(arrays), ROOM).nbytes):
+            return schedule
 
-    def _without(
-        self, found: AgreedTiling, dropped: Sequence[Node]
-    ) -> Sequence[TileArray] | Diagnostic:
-        """The arrays of the schedule in which some values have none; it is the ``best`` then."""
-        self.dropped = dropped
-        pieces = self._pieces(dropped)
-        if isinstance(pieces, Diagnostic):
-            return pieces
-        self.pieces = pieces
-        results = nest_outputs(self.graph, pieces)
-        maps = self._maps(found, dropped)
+        def arrays_without(dropped: tuple[int, ...]) -> Sequence[TileArray] | Diagnostic:
+            nonlocal schedule
+            attempt = self._attempt(tiling, [self.graph.nodes[k] for k in dropped], False)
+            if isinstance(attempt, Diagnostic):
+                return attempt
+            schedule, arrays = attempt
+            return self._sized(arrays)
+
+        slots = fit(arrays_without, limit, ROOM)
+        if isinstance(slots, Diagnostic):
+            return slots
+        if isinstance(slots.nbytes, Size):
+            return Diagnostic(
+                "memory.unknown",
+                {
+                    "need": slots.nbytes,
+                    "target": self.target.name,
+                    "sizes": ", ".join(sorted(slots.nbytes.symbols)),
+                },
+            )
+        return schedule
+
+    def _sized(self, arrays: Sequence[TileArray]) -> Sequence[TileArray]:
+        """Return arrays with guessed sizes where a call may take more scratch than the limit."""
+        if not self.target.grows:
+            return arrays
+        return [evolve(a, nbytes=guessed(a.nbytes)) for a in arrays]
+
+    def _attempt(
+        self, tiling: AgreedTiling, dropped: Sequence[Node], is_padded: bool
+    ) -> tuple[Schedule, Sequence[TileArray]] | Diagnostic:
+        """Return the schedule of a tiling and its arrays in scratch, or why there is none.
+
+        Args:
+            tiling: the tiling.
+            dropped: the values that are computed again instead of stored.
+            is_padded: whether rows are padded to whole vectors, where no nest forbids it.
+        """
+        nests = self._with_recomputed(dropped)
+        if isinstance(nests, Diagnostic):
+            return nests
+        maps = self._maps(tiling, nests, dropped)
         if isinstance(maps, Diagnostic):
             return maps
-        made = self._laid(results, maps, found.tiles)
-        if isinstance(made, Diagnostic):
-            return made
-        layouts, parted = made
-        parts, laid = tuple(f[0] for f in parted), [f[1] for f in parted]
-        seconds = sum(f[2] for f in parted)
-        owned = [e.node for values in results for e in values if e.node in layouts]
-        kept = [(self.number[n], layouts[n]) for n in owned]
-        tiles = found.tiles
-        multi_nest = MultiNest(parts, tuple(sorted(kept, key=lambda k: k[0])), tiles)
-        arrays = arrays_of(self.group, multi_nest, tile_parts(self.group, multi_nest, laid))[0]
+        outputs = nest_outputs(self.graph, nests)
+        pairs = list(zip(nests, outputs, strict=True))
+        layouts = {e.node: TileLayout(tile_map) for e, tile_map in maps.items()}
+        with_padding = self._padded(pairs, layouts, dropped) if is_padded else None
+        if with_padding is None:
+            planned = self._planned_nests(pairs, layouts, dropped)
+            if isinstance(planned, Diagnostic):
+                return planned
+        else:
+            layouts, planned = with_padding
+        position = self.graph.positions
+        stored = {
+            position[e.node]: layouts[e.node] for own in outputs for e in own if e.node in layouts
+        }
+        in_order = tuple((k, stored[k]) for k in sorted(stored))
+        multi_nest = MultiNest(tuple(p.nest for p in planned), in_order, tiling.tiles)
+        parts = tile_parts(self.group, multi_nest, [p.info for p in planned])
+        arrays = arrays_of(self.group, multi_nest, parts)[0]
         scratch = assign_offsets(arrays, ROOM).nbytes
-        split = maps[heaviest(self.graph, self.following)[0]].triple()
+        split = maps[heaviest(self.graph, self.derived)[0]].triple()
         assert split is not None
-        self.best = Schedule(
-            *(Composition.MULTI_NEST, (), split, None, (), ()),
-            seconds=tile_seconds(seconds, tiles, len(parts), scratch, self.target),
+        seconds = sum(p.seconds for p in planned)
+        schedule = Schedule(
+            Composition.MULTI_NEST,
+            (),
+            split,
+            None,
+            (),
+            (),
+            seconds=tile_seconds(seconds, tiling.tiles, len(planned), scratch, self.target),
             multi_nest=evolve(multi_nest, scratch=scratch),
         )
-        return arrays
+        return schedule, arrays
 
-    def _pieces(self, dropped: Sequence[Node]) -> Sequence[NestNodes] | Diagnostic:
-        """The parts, where some values are computed again by who reads them."""
+    def _with_recomputed(self, dropped: Sequence[Node]) -> Sequence[NestNodes] | Diagnostic:
+        """Return the nests in which some values are computed again by those that read them."""
         if not dropped:
-            return self.whole
-        followed = [e.node for e in self.following.values() if e.node in dropped]
+            return self.nests
+        followed = [e.node for e in self.derived.values() if e.node in dropped]
         if followed:
             name = followed[0].label
             return Diagnostic("recompute.followed", {"value": name}, (name,))
-        left = {e.node for values in nest_outputs(self.graph, self.whole) for e in values}
-        pieces = without(self.graph, self.whole, left, dropped)
-        if isinstance(pieces, Diagnostic):
-            return pieces
-        while not all(results := nest_outputs(self.graph, pieces)):
-            pieces = [p for p, values in zip(pieces, results, strict=True) if values]
-        return pieces
+        stored = {e.node for own in nest_outputs(self.graph, self.nests) for e in own}
+        nests = with_recomputed(self.graph, self.nests, stored, dropped)
+        if isinstance(nests, Diagnostic):
+            return nests
+        while not all(outputs := nest_outputs(self.graph, nests)):
+            nests = [nest for nest, own in zip(nests, outputs, strict=True) if own]
+        return nests
 
-    def _maps(self, found: AgreedTiling, dropped: Sequence[Node]) -> TileMaps | Diagnostic:
-        """What a tile has of all values that parts leave, for the splits of some."""
-        shares = self.shares(self.pieces)
-        if not dropped and all(e in found.maps for part in shares for e in part.results):
-            return found.maps
-        return completed(self.graph, found.roots, found.tiles, shares)
+    def _maps(
+        self, tiling: AgreedTiling, nests: Sequence[NestNodes], dropped: Sequence[Node]
+    ) -> TileMaps | Diagnostic:
+        """Return the maps of all values that nests compute, for those of a tiling."""
+        results = self.results_of(nests)
+        if not dropped and all(e in tiling.maps for nest in results for e in nest.results):
+            return tiling.maps
+        return completed(self.graph, tiling.roots, tiling.tiles, results)
 
-    def _laid(
-        self, results: Sequence[Sequence[Entry]], maps: TileMaps, tiles: Extent
-    ) -> tuple[dict[Node, TileLayout], list[_Made]] | Diagnostic:
-        """The parts; rows are whole vectors in scratch where there is room and no part minds."""
-        layouts = {e.node: TileLayout(tile_map) for e, tile_map in maps.items()}
-        passed = {e.node for p in self.pieces for e in live_ins(self.graph, p.nodes)}
-        vector = self.target.lanes if self.roomy else 1
-        wide = {n: padded_to_vectors(r, vector) if n in passed else r for n, r in layouts.items()}
-        while any(r.pitch is not None for r in wide.values()):
-            found = self._parts(results, wide, tiles)
-            if isinstance(found, Diagnostic):
-                break
-            bent: set[Node] = set()
-            for (_, laid, _), values in zip(found, results, strict=True):
-                if laid is not None:
-                    bent |= crooked(laid, wide, [e.node for e in values])
-            if not bent:
-                return wide, found
-            wide |= {n: layouts[n] for n in bent}
-        found = self._parts(results, layouts, tiles)
-        return found if isinstance(found, Diagnostic) else (layouts, found)
-
-    def _parts(
-        self, results: Sequence[Sequence[Entry]], layouts: Mapping[Node, TileLayout], tiles: Extent
-    ) -> list[_Made] | Diagnostic:
-        made: list[_Made] = []
-        for piece, values in zip(self.pieces, results, strict=True):
-            read = [e.node for e in live_ins(self.graph, piece.nodes)]
-            own = tuple(layouts.get(n) for n in (*(e.node for e in values), *read))
-            key = tuple(piece.nodes), own, tiles, tuple(self.dropped)
-            found = self.made.get(key)
-            if found is None:
-                found = self.made[key] = self._part(piece, values, layouts, tiles)
-            if isinstance(found, Diagnostic):
-                return found
-            made.append(found)
-        return made
-
-    def _part(
+    def _padded(
         self,
-        piece: NestNodes,
-        values: Sequence[Entry],
+        pairs: Sequence[tuple[NestNodes, Sequence[Entry]]],
         layouts: Mapping[Node, TileLayout],
-        tiles: Extent,
-    ) -> _Made | Diagnostic:
-        nodes = tuple(self.number[n] for n in piece.nodes)
-        results = tuple(self.number[e.node] for e in values)
-        if piece.product:
-            contract = contract_of(piece.nodes[0])
+        dropped: Sequence[Node],
+    ) -> tuple[dict[Node, TileLayout], list[_PlannedNest]] | None:
+        """Return layouts with padded rows, and the planned nests; None if none can be padded.
+
+        Args:
+            pairs: the nests with their outputs.
+            layouts: the layouts of values without padding.
+            dropped: the values that are computed again.
+        """
+        exchanged = {e.node for nest, _ in pairs for e in live_ins(self.graph, nest.nodes)}
+        width = self.target.lanes
+        padded = {
+            n: padded_to_vectors(layout, width) if n in exchanged else layout
+            for n, layout in layouts.items()
+        }
+        while any(layout.pitch is not None for layout in padded.values()):
+            planned = self._planned_nests(pairs, padded, dropped)
+            if isinstance(planned, Diagnostic):
+                return None
+            off_pitch: set[Node] = set()
+            for nest, (_, outputs) in zip(planned, pairs, strict=True):
+                if nest.info is not None:
+                    results = [e.node for e in outputs]
+                    off_pitch |= values_off_pitch(nest.info, padded, results)
+            if not off_pitch:
+                return padded, planned
+            padded |= {n: layouts[n] for n in off_pitch}
+        return None
+
+    def _planned_nests(
+        self,
+        pairs: Sequence[tuple[NestNodes, Sequence[Entry]]],
+        layouts: Mapping[Node, TileLayout],
+        dropped: Sequence[Node],
+    ) -> list[_PlannedNest] | Diagnostic:
+        """Return the nests with their schedules, or why one has none; each is planned once."""
+        nests: list[_PlannedNest] = []
+        for nest, outputs in pairs:
+            read = [e.node for e in live_ins(self.graph, nest.nodes)]
+            own = tuple(layouts.get(n) for n in (*(e.node for e in outputs), *read))
+            key = tuple(nest.nodes), own, tuple(dropped)
+            planned = self.planned.get(key)
+            if planned is None:
+                planned = self.planned[key] = self._plan_nest(nest, outputs, layouts, dropped)
+            if isinstance(planned, Diagnostic):
+                return planned
+            nests.append(planned)
+        return nests
+
+    def _plan_nest(
+        self,
+        nest: NestNodes,
+        outputs: Sequence[Entry],
+        layouts: Mapping[Node, TileLayout],
+        dropped: Sequence[Node],
+    ) -> _PlannedNest | Diagnostic:
+        """Return a nest with its schedule, or why it has none."""
+        position = self.graph.positions
+        nodes = tuple(position[n] for n in nest.nodes)
+        results = tuple(position[e.node] for e in outputs)
+        if nest.is_product:
+            contract = contract_of(nest.nodes[0])
             assert contract is not None
-            seconds = product_seconds(contract, layouts[piece.nodes[0]].tile_map, self.target)
-            return TileNest(nodes, results, None), None, seconds
-        laid = analyze_nest(self.group, piece.nodes, [e.node for e in values], layouts)
-        if isinstance(laid, Diagnostic):
-            return laid
-        dropped = {self.graph.names[n] for n in self.dropped}
-        again = [n for n, name in laid.group.origin.items() if name in dropped]
-        plans = part_schedules(laid, self.target, again)
-        if isinstance(plans, Diagnostic):
-            return plans
-        plan = self.choose(values, layouts, plans)
-        return TileNest(nodes, results, plan), laid, part_seconds(laid, plan, tiles, self.target)
+            tile_map = layouts[nest.nodes[0]].tile_map
+            seconds = product_seconds(contract, tile_map, self.target)
+            return _PlannedNest(TileNest(nodes, results, None), None, seconds)
+        info = analyze_nest(self.group, nest.nodes, [e.node for e in outputs], layouts)
+        if isinstance(info, Diagnostic):
+            return info
+        names = {self.graph.names[n] for n in dropped}
+        recomputed = [n for n, name in info.group.origin.items() if name in names]
+        schedules = nest_schedules(info, self.target, recomputed)
+        if isinstance(schedules, Diagnostic):
+            return schedules
+        schedule = self.choose(outputs, layouts, schedules)
+        seconds = nest_seconds(info, schedule, info.tile_map.tiles, self.target)
+        return _PlannedNest(TileNest(nodes, results, schedule), info, seconds)

@@ -1,4 +1,4 @@
-"""What kernels take besides work, by the model: rows, parts and tiles that begin and end.
+"""Costs of tiles: matrix products, and the overhead of rows, nests and tiles.
 
 Extents that only a call knows are taken to be `USUAL`.
 """
@@ -18,9 +18,14 @@ from passkit.values.size import Extent, numel
 
 
 def product_seconds(contract: Contract, tile_map: TileMap, target: Target) -> float:
-    """Return the seconds of a product of matrices, of which each tile has a part.
+    """Return the seconds of a matrix product, of which each tile has a part.
 
-    A processor takes some rows at a time, and turns a right operand anew for each tile.
+    A processor computes several rows at a time, and transposes a right operand for each tile.
+
+    Args:
+        contract: the product.
+        tile_map: the part of its result that a tile has.
+        target: the machine.
     """
     *batch, m, n = tile_map.part
     rows, columns, steps = (_usual(size) for size in (m, n, contract.k))
@@ -43,62 +48,87 @@ def product_seconds(contract: Contract, tile_map: TileMap, target: Target) -> fl
     return products * seconds
 
 
-def part_seconds(laid: NestInfo, plan: Schedule, tiles: Extent, target: Target) -> float:
-    """Of a part with loops of its own: its points as often as tiles compute them, and its rows."""
-    return plan.seconds * _repeated(laid, tiles) + _between(laid, plan, tiles, target)
+def nest_seconds(nest: NestInfo, schedule: Schedule, tiles: Extent, target: Target) -> float:
+    """Return the seconds of a nest: its points as often as tiles compute them, and its rows."""
+    points = schedule.seconds * _repeated(nest, tiles)
+    return points + _row_overhead(nest, schedule, tiles, target)
 
 
 def tile_seconds(
-    seconds: float, tiles: Extent, parts: int, scratch: Extent, target: Target
+    seconds: float, tiles: Extent, nests: int, scratch: Extent, target: Target
 ) -> float:
-    """Of the whole kernel, whose parts take ``seconds``; a tile has so many bytes of scratch."""
-    many, nbytes = _usual(tiles), _usual(scratch)
+    """Return the seconds of a kernel of several nests.
+
+    Args:
+        seconds: the seconds of the nests.
+        tiles: the number of tiles.
+        nests: the number of nests.
+        scratch: the bytes of scratch of a tile.
+        target: the machine.
+    """
+    count, nbytes = _usual(tiles), _usual(scratch)
     if nbytes > target.machine.scratch_bytes:
-        seconds += many * nbytes * 2 * target.machine.scratch_byte_seconds
+        seconds += count * nbytes * 2 * target.machine.scratch_byte_seconds
     seconds *= target.slowdown(target.tiling.free_registers, nbytes)
-    return (seconds + many * parts * target.machine.tile_seconds) * imbalance(many)
+    return (seconds + count * nests * target.machine.tile_seconds) * imbalance(count)
 
 
 def _usual(size: Extent) -> int:
+    """Return a size as if every extent that only a call knows were `USUAL`."""
     return guessed(size, USUAL)
 
 
-def row_seconds(plan: Schedule, folds: bool, target: Target, curves: int = 0) -> float:
-    """Of a row, besides its points: its passes, the ends of its folds, and its expensive values."""
-    passes = [s for s in plan.stages if s.reduces or s.staged or s.stores]
-    ends = sum(len(s.reduces) for s in passes) if folds else 0
+def row_seconds(
+    schedule: Schedule, has_reductions: bool, target: Target, functions: int = 0
+) -> float:
+    """Return the seconds of a row besides its points.
+
+    These are the starts of its passes, the ends of its reductions and its expensive values.
+
+    Args:
+        schedule: the schedule of the nest.
+        has_reductions: whether reductions run along rows.
+        target: the machine.
+        functions: the number of expensive values of a row.
+    """
+    passes = [s for s in schedule.stages if s.reduces or s.staged or s.stores]
+    reductions = sum(len(s.reduces) for s in passes) if has_reductions else 0
     machine = target.machine
-    each = (
+    seconds = (
         len(passes) * machine.row_pass_seconds
-        + ends * machine.row_reduction_seconds
-        + curves * machine.row_function_seconds
+        + reductions * machine.row_reduction_seconds
+        + functions * machine.row_function_seconds
     )
-    return each / (target.tiling.short_rows_at_once if plan.composition is Composition.SHORT else 1)
+    is_short = schedule.composition is Composition.SHORT
+    return seconds / (target.tiling.short_rows_at_once if is_short else 1)
 
 
 def imbalance(tiles: int) -> float:
-    """How much longer threads take that have too few tiles to share them evenly."""
+    """Return the factor of time where threads have too few tiles for an even load."""
     return 1.0 + 2.0 / tiles
 
 
-def _between(laid: NestInfo, plan: Schedule, tiles: Extent, target: Target) -> float:
-    """Seconds between the passes over rows, and at the ends of their folds."""
-    lane, rows = laid.info.domain.axes[-1], tiles
-    if not lane.reduced:
+def _row_overhead(nest: NestInfo, schedule: Schedule, tiles: Extent, target: Target) -> float:
+    """Return the seconds of the rows of a nest that reduces along rows, besides its points."""
+    if not nest.info.domain.axes[-1].reduced:
         return 0.0
-    for axis in laid.info.domain.kept:
-        rows = rows * laid.domain_tile.length(axis)
-    roles = laid.info.roles.items()
-    curves = [n for n, r in roles if r is ValueKind.ROW and not reduce_of(n) and is_expensive(n)]
-    return _usual(rows) * row_seconds(plan, True, target, len(curves))
+    rows = tiles
+    for axis in nest.info.domain.kept:
+        rows = rows * nest.domain_tile.length(axis)
+    functions = [
+        n
+        for n, role in nest.info.roles.items()
+        if role is ValueKind.ROW and not reduce_of(n) and is_expensive(n)
+    ]
+    return _usual(rows) * row_seconds(schedule, True, target, len(functions))
 
 
-def _repeated(laid: NestInfo, tiles: Extent) -> float:
-    """How often the points of a part are computed, with lanes that stand idle."""
-    domain = laid.info.domain
+def _repeated(nest: NestInfo, tiles: Extent) -> float:
+    """Return how often the points of a nest are computed, with the idle elements of vectors."""
+    domain = nest.info.domain
     points: Extent = tiles
     for axis in domain.axes:
-        length = laid.domain_tile.length(axis)
+        length = nest.domain_tile.length(axis)
         if axis is domain.axes[-1]:
             length = -(-_usual(length) // 16) * 16
         points = points * length

@@ -194,7 +194,7 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen() -> N
     assert len(groups) > len(PROGRAMS) + 5
     for group in groups:
         seconds = []
-        for least, result in planner._ways(group, target, first):
+        for least, result in planner._schedules(group, target, first):
             if isinstance(result, Schedule):
                 assert least <= result.seconds * (1 + 1e-9)
                 seconds.append(result.seconds)
@@ -205,13 +205,13 @@ def test_bounds_are_below_the_seconds_of_schedules_and_the_best_is_chosen() -> N
 def test_bounds_leave_few_splits_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower bounds exclude most splits, however many results a group has."""
     ways: list[Any] = []
-    schedule = planner._Plan.schedule
+    schedule = planner._Planner.schedule
 
     def noted(self: Any, result: Any) -> Any:
         ways.append(result)
         return schedule(self, result)
 
-    monkeypatch.setattr(planner._Plan, "schedule", noted)
+    monkeypatch.setattr(planner._Planner, "schedule", noted)
     y = scores(210, 96)
     group = group_of([o.tanh(y * k) for k in range(1, 9)] + [o.transpose(y), softmax_of(y)])
     ways.clear()

@@ -20,7 +20,7 @@ SEEDS = range(24)
 def bodies(pieces: list[NestNodes]) -> list[tuple[list[str], bool, list[str]]]:
     """What parts consist of."""
     return [
-        ([n.where for n in p.nodes], p.product, sorted(n.where for n in p.owns)) for p in pieces
+        ([n.where for n in p.nodes], p.is_product, sorted(n.where for n in p.owns)) for p in pieces
     ]
 
 
@@ -37,7 +37,7 @@ def groups() -> list[Graph]:
 
 def at_once(graph: Graph) -> list[NestNodes]:
     """The parts where each is laid out from the beginning whenever an operator joins."""
-    return cutting._Cutting(graph, quick=False).run()
+    return cutting._NestForming(graph, incremental=False).run()
 
 
 def test_parts_that_grow() -> None:
@@ -46,15 +46,15 @@ def test_parts_that_grow() -> None:
     for graph in groups():
         found = form_nests(graph)
         assert bodies(found) == bodies(at_once(graph))
-        grown += sum(p.growth is not None for p in found)
+        grown += sum(p.builder is not None for p in found)
 
     assert grown > 20
 
 
 def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Were anything let into a part, the parts would be others; so they are laid out in the end."""
-    monkeypatch.setattr(growth.NestBuilder, "joined", lambda self, nodes, body: True)
-    quick = [cutting._Cutting(graph, quick=True).run() for graph in groups()]
+    monkeypatch.setattr(growth.NestBuilder, "add", lambda self, body, nodes: True)
+    quick = [cutting._NestForming(graph, incremental=True).run() for graph in groups()]
     wrong = [k for k, graph in enumerate(groups()) if bodies(quick[k]) != bodies(at_once(graph))]
 
     assert wrong
@@ -67,6 +67,6 @@ def test_small_folds_need_all_of_a_part() -> None:
     x = pk.var("x", (40, 3))
     s = pk.ops.reduce_sum(x, axis=1)
     graph = pk.Graph([pk.ops.tanh(pk.ops.concat(s, s, axis=0)) @ pk.var("w", (80, 5))])
-    (product,) = [p for p in form_nests(graph) if p.product]
+    (product,) = [p for p in form_nests(graph) if p.is_product]
 
     assert bodies(form_nests(graph)) == bodies(at_once(graph)) and len(product.nodes) == 1

@@ -16,9 +16,7 @@ from passkit.graph.node import known_shape
 from passkit.planner.multi_nest import plan_multi_nest
 from passkit.program.executable import Executable
 from passkit.program.planning import planned
-from passkit.schedule import bounds
-from passkit.schedule import nest_info as parts
-from passkit.schedule import tile_costs as costs
+from passkit.schedule import lower_bound, nest_info, tile_costs
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 from passkit.target import cpu, target_of
@@ -107,8 +105,8 @@ def test_usual_extents_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     """The larger the typical extent of T, the more rows tiles have."""
     result = []
     for usual in (16, 2048):
-        for each in (bounds, costs, parts):
-            monkeypatch.setattr(each, "USUAL", usual)
+        for module in (lower_bound, tile_costs, nest_info):
+            monkeypatch.setattr(module, "USUAL", usual)
         width = 8 + len(result)  # no plan is remembered
         graph, names = together([softmax_of(pk.var("x", ("T", width)) @ pk.var("w", (width, 24)))])
         planned = pk.ApplyPasses(graph, ["Fusion", "SchedulePlan"], keep_together=names)
