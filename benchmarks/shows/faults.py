@@ -248,7 +248,7 @@ DEMANDS = [
             "tests/analysis/test_unrolled.py",
             "tests/transforms/test_signs.py",
             "tests/fusion/test_fusion.py::test_light_operators_are_many_in_a_group",
-            "tests/dialects/test_prelude.py::test_rows_of_a_few_elements_are_taken_apart",
+            "tests/dialects/test_prelude.py::test_columns_of_short_rows",
         ),
     ),
     Demand(
