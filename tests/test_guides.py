@@ -23,7 +23,8 @@ from attrs import frozen
 
 ROOT = Path(__file__).resolve().parents[1]
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
-PAGES = [*GUIDES, ROOT / "docs" / "architecture.md"]
+TOUR = ("architecture", "planning", "lowering", "runtime")
+PAGES = [*GUIDES, *(ROOT / "docs" / f"{name}.md" for name in TOUR)]
 OMISSION = re.compile(r"^ *\.\.\.$", re.MULTILINE)
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 RUN = ("python", "sh")
