@@ -43,7 +43,7 @@ def compile_texts(first: int, count: int) -> int:
     """Compile the CUDA C and OpenCL C of the subjects of some seeds, all at once."""
     print(json.dumps({"start": first}), flush=True)
     groups, compiled, wrong = 0, 0, []
-    for target, compile_all in (("cuda", test_cuda.said), ("opencl", test_opencl.said)):
+    for target, compile_all in (("cuda", test_cuda.errors_of), ("opencl", test_opencl.messages_of)):
         sources: dict[str, str] = {}
         for seed in range(first, first + count):
             num_groups, new_sources = texts(subject(seed), target)

@@ -83,7 +83,7 @@ def test_cuda_compiles(tmp_path: Path) -> None:
 
 def test_opencl_syntax(tmp_path: Path) -> None:
     """A C compiler accepts all kernels, given the names of OpenCL C."""
-    assert "error" not in test_opencl.said(texts("opencl"), tmp_path)
+    assert "error" not in test_opencl.messages_of(texts("opencl"), tmp_path)
 
 
 def test_opencl_on_a_driver(rng: np.random.Generator) -> None:

@@ -65,7 +65,7 @@ def texts() -> list[str]:
     return texts + [k.source for k in plan(MANY, target="opencl").attrs["kernel"].values()]
 
 
-def said(kernels: list[str], folder: Path) -> str:
+def messages_of(kernels: list[str], folder: Path) -> str:
     """Return the messages of a C compiler for kernels."""
     source = folder / "kernels.c"
     preamble = used_definitions(OPENCL.preamble, "\n".join(kernels))
@@ -83,11 +83,13 @@ def said(kernels: list[str], folder: Path) -> str:
 
 def test_syntax(tmp_path: Path) -> None:
     """Kernels use names of OpenCL C, of the preamble, and their own ones."""
-    assert "error" not in said(texts(), tmp_path)
+    assert "error" not in messages_of(texts(), tmp_path)
     gelu = (GOLDEN / "gelu.cl").read_text()
-    assert "erg" in said([gelu.replace("erf(", "erg(")], tmp_path)
+    assert "erg" in messages_of([gelu.replace("erf(", "erg(")], tmp_path)
     for word in ("half", "local"):
-        assert "error" in said([f"float of(float x) {{ float {word} = x; return x; }}"], tmp_path)
+        assert "error" in messages_of(
+            [f"float of(float x) {{ float {word} = x; return x; }}"], tmp_path
+        )
 
 
 def test_types_are_opencls() -> None:

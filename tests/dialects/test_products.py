@@ -20,7 +20,7 @@ from passkit.transforms.printing import print_kernel
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from tests.dialects.plain_c import PLAIN, call, compiled
-from tests.dialects.test_cuda import needs_compiler, said
+from tests.dialects.test_cuda import errors_of, needs_compiler
 from tests.dialects.test_prelude import OTHERS, options
 from tests.fences import fenced
 from tests.libraries import libraries
@@ -329,4 +329,4 @@ def test_cuda_compiles(tmp_path: Path) -> None:
     texts += [print_kernel(any_product(t, *w), f"any_{t.short}_{w}", CUDA) for t, w in MIXED]
     texts.append(print_kernel(known_products(), "known", CUDA))
 
-    assert said(texts, tmp_path) is None
+    assert errors_of(texts, tmp_path) is None

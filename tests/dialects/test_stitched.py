@@ -77,14 +77,14 @@ def test_cuda_compiles(tmp_path: Path) -> None:
     """All kernels compile in one translation unit."""
     texts = [p.read_text() for p in sorted(FOLDER.glob("*.cu"))]
 
-    assert len(texts) == len(STITCHED) and test_cuda.said(texts, tmp_path) is None
+    assert len(texts) == len(STITCHED) and test_cuda.errors_of(texts, tmp_path) is None
 
 
 def test_opencl_syntax(tmp_path: Path) -> None:
     """A C compiler accepts all kernels, given the names of OpenCL C."""
     texts = [p.read_text() for p in sorted(FOLDER.glob("*.cl"))]
 
-    assert len(texts) == len(STITCHED) and "error" not in test_opencl.said(texts, tmp_path)
+    assert len(texts) == len(STITCHED) and "error" not in test_opencl.messages_of(texts, tmp_path)
 
 
 def test_opencl_compiles() -> None:
