@@ -312,11 +312,11 @@ def test_each_dialect_says_it_its_way() -> None:
 
 def test_rows_have_their_own_products() -> None:
     """Inside of a row, the blocks are shared out over the threads of the row only."""
-    ast = known_products()
+    products = known_products()
     row = Loop(ast.Var("row", dt.int64), whole(0), whole(4), Level.WARP)
-    (part,) = ast.phases[0].parts
-    phase = evolve(ast.phases[0], parts=(evolve(part, rows=row),))
-    text = print_kernel(evolve(ast, phases=(phase,)), "f", CUDA)
+    (part,) = products.phases[0].parts
+    phase = evolve(products.phases[0], parts=(evolve(part, rows=row),))
+    text = print_kernel(evolve(products, phases=(phase,)), "f", CUDA)
 
     assert "dot_block = threadIdx.x; dot_block < 47 * 47; dot_block += blockDim.x" in text
     assert "blockDim.x * blockDim.y" not in text
