@@ -1,7 +1,7 @@
-"""Sharing: which arrays of a tile lie in the same bytes, and which are given up for want of room.
+"""Slots of scratch memory: which arrays of a tile share bytes, and which are not stored at all.
 
-Plain data goes in and comes out. What a tile does is numbered in *moments*; an array is written in
-one of them first, and read in one of them last.
+Program points of a tile are numbered. An array is live from the point that first writes it to the
+point that last reads it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from passkit.values.size import Extent, at_least, divide_exactly
 
 
 class Work(Enum):
-    """What computing an element again costs: nothing but its index, a little, much, or a fold."""
+    """The cost class of computing an element again.
+
+    Attributes:
+        FREE: only its index.
+        LIGHT: a cheap operator.
+        EXPENSIVE: an expensive operator.
+        REDUCE: a reduction or scan.
+        DOT: an element of a matrix product.
+    """
 
     FREE = "free"
     LIGHT = "light"
@@ -27,7 +35,7 @@ class Work(Enum):
 
 
 class Need(IntEnum):
-    """Why a value has an array, in the order in which arrays are given up; MANDATORY never is."""
+    """Why a value has an array, in the order of recomputation; MANDATORY: never recomputed."""
 
     LIGHT_SHARED = 0
     EXPENSIVE_SHARED = 1
@@ -36,10 +44,13 @@ class Need(IntEnum):
 
 
 class Mode(Enum):
-    """How arrays come to share bytes.
+    """When an array may take the bytes of another one.
 
-    DOMINANCE: once all paths from a value have joined (FusionStitching, algorithm 4). LIVENESS:
-    once the last moment that reads it is over. SMALLER: whichever takes fewer bytes.
+    Attributes:
+        NONE: never.
+        DOMINANCE: when all paths from the other value have joined (FusionStitching, algorithm 4).
+        LIVENESS: when the other array is not live any more.
+        SMALLER: by DOMINANCE or LIVENESS, whichever takes fewer bytes.
     """
 
     NONE = "none"
@@ -50,22 +61,29 @@ class Mode(Enum):
 
 @frozen
 class TileArray:
-    """One array of a tile, as far as its bytes are concerned. Others are named by their positions.
+    """The live range of an array of a tile; other arrays are given by their positions in a list.
 
-    It holds value ``value``, is written from moment ``born`` on and read until moment ``dies``. It
-    may lie ``over`` arrays that are still read while it is written: each element where one was that
-    nobody else reads, nor itself later. ``operands`` are the arrays that its value is made of;
-    ``root`` says that more than arrays is made of it. ``span`` counts the steps from it to what
-    leaves the group. Only arrays of one ``room`` can share.
+    Attributes:
+        value: the position of the value in the group.
+        nbytes: the size.
+        start: the program point that first writes it.
+        end: the program point that last reads it.
+        may_overlay: live arrays that it may overwrite, element by element: nothing else reads the
+            element later.
+        operands: the arrays from which its value is computed.
+        is_root: whether an output is computed from it.
+        need: why the value has an array.
+        span: the length of the longest path from the value to an output.
+        room: the memory that it lies in. Only arrays of one room can share bytes.
     """
 
     value: int
     nbytes: Extent
-    born: int
-    dies: int
-    over: frozenset[int] = frozenset()
+    start: int
+    end: int
+    may_overlay: frozenset[int] = frozenset()
     operands: tuple[int, ...] = ()
-    root: bool = False
+    is_root: bool = False
     need: Need = Need.MANDATORY
     span: int = 0
     room: int = 0
@@ -73,7 +91,7 @@ class TileArray:
 
 @frozen
 class Slot:
-    """Bytes of a room that arrays have one after another."""
+    """Bytes of a room that several arrays have, one after another."""
 
     room: int
     offset: Extent
@@ -83,10 +101,14 @@ class Slot:
 
 @frozen
 class SlotAssignment:
-    """Where the arrays of a tile lie, and the values that were given up, in that order.
+    """The slots of the arrays of a tile.
 
-    ``nbytes`` are those of all rooms, with the gaps between slots; ``requested`` is what the arrays
-    would take without sharing, ``allocated`` what they do, gaps not counted.
+    Attributes:
+        mode: when arrays share bytes.
+        slots: the slots.
+        requested: the bytes of all arrays without sharing.
+        nbytes: the bytes of all rooms, with the gaps between slots.
+        dropped: the values that are recomputed, in the order in which they were chosen.
     """
 
     mode: Mode
@@ -97,40 +119,48 @@ class SlotAssignment:
 
     @property
     def allocated(self) -> Extent:
-        """The bytes of all slots."""
+        """The bytes of all slots, without gaps."""
         return sum((s.nbytes for s in self.slots), 0)
 
     def offsets(self) -> dict[int, Extent]:
-        """Where each array begins in its room."""
+        """Return the offset of each array in its room."""
         return {v: s.offset for s in self.slots for v in s.arrays}
 
 
-Planned = Callable[[tuple[int, ...]], Sequence[TileArray] | Diagnostic]
-"""The arrays that a tile has without those of the values given, or why it cannot do without."""
+ArraysWithout = Callable[[tuple[int, ...]], Sequence[TileArray] | Diagnostic]
+"""The arrays of a tile in which some values are recomputed, or why they cannot be."""
 
 
 def fit(
-    planned: Planned, limit: int, align: int, mode: Mode = Mode.SMALLER
+    arrays_without: ArraysWithout, limit: int, align: int, mode: Mode = Mode.SMALLER
 ) -> SlotAssignment | Diagnostic:
-    """Where arrays lie within ``limit`` bytes: share first, give up arrays second.
+    """Return slots that fit into a limit; values are recomputed one by one until they do.
 
-    Sizes that only a call knows are compared as far as that can be decided: nothing shares bytes
-    that may not hold it, and arrays are given up only where they are certainly too large.
+    Sizes that only a call knows are compared as far as that can be decided: no array gets bytes
+    that may be too few, and values are recomputed only where arrays are certainly too large.
+
+    Args:
+        arrays_without: the arrays in which some values are recomputed.
+        limit: the bytes.
+        align: the alignment of slots in bytes.
+        mode: when arrays share bytes.
+
+    Returns: the slots, or the diagnostic of the first arrays, or ``memory.arrays``.
     """
     dropped: tuple[int, ...] = ()
     needed: set[int] = set()
-    arrays = planned(dropped)
+    arrays = arrays_without(dropped)
     if isinstance(arrays, Diagnostic):
         return arrays
     while True:
-        found = assign_offsets(arrays, align, mode)
-        if not at_least(found.nbytes, limit + 1):
-            return evolve(found, dropped=dropped)
-        victim = next_to_recompute(arrays, needed)
-        if victim is None:
-            return Diagnostic("memory.arrays", {"need": found.nbytes, "limit": limit})
-        value = arrays[victim].value
-        fewer = planned((*dropped, value))
+        assignment = assign_offsets(arrays, align, mode)
+        if not at_least(assignment.nbytes, limit + 1):
+            return evolve(assignment, dropped=dropped)
+        candidate = next_to_recompute(arrays, needed)
+        if candidate is None:
+            return Diagnostic("memory.arrays", {"need": assignment.nbytes, "limit": limit})
+        value = arrays[candidate].value
+        fewer = arrays_without((*dropped, value))
         if isinstance(fewer, Diagnostic):
             needed.add(value)
         else:
@@ -138,9 +168,13 @@ def fit(
 
 
 def next_to_recompute(arrays: Sequence[TileArray], needed: Collection[int] = ()) -> int | None:
-    """The array that is given up first, None when only mandatory ones and ``needed`` are left.
+    """Return the array whose value is recomputed next; None if only necessary ones are left.
 
-    The lowest class; in it the nearest to a result, the largest of those, the first of those.
+    It has the lowest class, among these the shortest path to an output, and then the largest size.
+
+    Args:
+        arrays: the arrays.
+        needed: the values that cannot be recomputed.
     """
     optional = [a for a in arrays if a.need is not Need.MANDATORY and a.value not in needed]
     rank = min(((a.need, a.span) for a in optional), default=None)
@@ -154,44 +188,45 @@ def next_to_recompute(arrays: Sequence[TileArray], needed: Collection[int] = ())
 
 
 def may_follow(arrays: Sequence[TileArray], v: int, p: int) -> bool:
-    """Whether array ``v`` may be written where ``p`` lies."""
-    return arrays[p].dies < arrays[v].born or p in arrays[v].over
+    """Return whether array ``v`` may have the bytes of ``p``."""
+    return arrays[p].end < arrays[v].start or p in arrays[v].may_overlay
 
 
 class _Arena:
-    """Slots of a room while they are dealt out: their capacity, their bytes, and who held them."""
+    """The slots of a room while they are assigned: their capacity, their bytes and their arrays."""
 
     def __init__(self, arrays: Sequence[TileArray], members: Sequence[int], align: int) -> None:
         self.arrays, self.members, self.align = arrays, members, align
         self.capacity: list[Extent] = []
         self.nbytes: list[Extent] = []
-        self.held: list[list[int]] = []
+        self.arrays_of: list[list[int]] = []
         self.slot_of: dict[int, int] = {}
 
     def free(self, v: int, slots: Iterable[int]) -> list[int]:
-        """Those of some slots whose last holder ``v`` may follow."""
-        return [s for s in slots if may_follow(self.arrays, v, self.held[s][-1])]
+        """Return those of some slots whose last array ``v`` may follow."""
+        return [s for s in slots if may_follow(self.arrays, v, self.arrays_of[s][-1])]
 
     def give(self, v: int, slots: Collection[int]) -> int:
-        """Let ``v`` hold the smallest of some slots that is certainly large enough, else a new one.
+        """Give ``v`` the smallest of some slots that is certainly large enough, or a new one.
 
-        A slot is as large as what it must hold: it ends where its largest array does.
+        A slot ends where its largest array does. Returns: the number of the slot.
         """
-        nbytes, best = self.arrays[v].nbytes, self.best(slots, self.arrays[v].nbytes)
+        nbytes = self.arrays[v].nbytes
+        best = self.best(slots, nbytes)
         if best is None:
-            best = len(self.held)
+            best = len(self.arrays_of)
             self.capacity.append(aligned(nbytes, self.align))
             self.nbytes.append(nbytes)
-            self.held.append([])
+            self.arrays_of.append([])
         elif not at_least(self.nbytes[best], nbytes):  # it uses what alignment had left over
             larger = at_least(nbytes, self.nbytes[best])
             self.nbytes[best] = nbytes if larger else self.capacity[best]
-        self.held[best].append(v)
+        self.arrays_of[best].append(v)
         self.slot_of[v] = best
         return best
 
     def grow(self, v: int, slots: Collection[int]) -> None:
-        """As `give`, but rather let the largest of the slots grow than open a new one."""
+        """Assign a slot as `give`, but enlarge the largest of the slots instead of adding one."""
         nbytes = self.arrays[v].nbytes
         if self.best(slots, nbytes) is None:
             smaller = [s for s in slots if at_least(nbytes, self.capacity[s])]
@@ -202,7 +237,7 @@ class _Arena:
         self.give(v, slots)
 
     def best(self, slots: Iterable[int], nbytes: Extent) -> int | None:
-        """The smallest of some slots that is certainly large enough."""
+        """Return the smallest of some slots that is certainly large enough; None without any."""
         best: int | None = None
         for s in slots:
             holds = at_least(self.nbytes[s], nbytes) or at_least(self.capacity[s], nbytes)
@@ -211,6 +246,7 @@ class _Arena:
         return best
 
     def _largest(self, slots: Iterable[int]) -> int | None:
+        """Return the largest of some slots; None without any."""
         best: int | None = None
         for s in slots:
             if best is None or at_least(self.capacity[s], self.capacity[best] + 1):
@@ -219,16 +255,16 @@ class _Arena:
 
 
 def aligned(nbytes: Extent, align: int) -> Extent:
-    """The multiple of ``align`` that is not less."""
+    """Return the least multiple of ``align`` that is not less than ``nbytes``."""
     exact = divide_exactly(nbytes, align) is not None
     return nbytes if exact else (nbytes + (align - 1)) // align * align
 
 
 def _by_dominance(arena: _Arena) -> None:
-    """An array may follow those that it dominates: all paths from them have come by."""
+    """Let an array follow those that it dominates, whose paths to outputs all lead through it."""
     arrays, tree = arena.arrays, _tree(arena.arrays)
     arriving: dict[int, tuple[int, ...]] = {}
-    """Holders of slots from which a path led to an array, and has not joined all others."""
+    """The arrays from which a path leads to an array and has not joined all others."""
     pool: list[int] = []
     for v in arena.members:
         before = tuple(dict.fromkeys(h for p in arrays[v].operands for h in arriving.get(p, ())))
@@ -237,28 +273,30 @@ def _by_dominance(arena: _Arena) -> None:
         reused = over if arena.best(over, arrays[v].nbytes) is not None else arena.free(v, pool)
         slot = arena.give(v, reused)
         pool = [s for s in pool if s != slot]
-        # What is still read in this moment is free for later ones only.
+        # Arrays that are read at this program point are free from the next one on.
         pool += [s for p in joined if (s := arena.slot_of[p]) != slot]
         arriving[v] = (*(p for p in before if p not in joined), v)
 
 
 def _tree(arrays: Sequence[TileArray]) -> Dominance:
-    roots = [v for v, a in enumerate(arrays) if a.root]
+    """Return the dominance relation of arrays, towards the outputs."""
+    roots = [v for v, a in enumerate(arrays) if a.is_root]
     return dominance([a.operands for a in arrays], roots)
 
 
 def _by_liveness(arena: _Arena) -> None:
-    """An array may follow those that no moment reads any more."""
+    """Let an array follow those that are not live any more."""
     for v in arena.members:
-        arena.grow(v, arena.free(v, range(len(arena.held))))
+        arena.grow(v, arena.free(v, range(len(arena.arrays_of))))
 
 
 def _apart(arena: _Arena) -> None:
+    """Give each array a slot of its own."""
     for v in arena.members:
         arena.give(v, ())
 
 
-WAYS: dict[Mode, Callable[[_Arena], None]] = {
+ALGORITHMS: dict[Mode, Callable[[_Arena], None]] = {
     Mode.NONE: _apart,
     Mode.DOMINANCE: _by_dominance,
     Mode.LIVENESS: _by_liveness,
@@ -268,9 +306,12 @@ WAYS: dict[Mode, Callable[[_Arena], None]] = {
 def assign_offsets(
     arrays: Sequence[TileArray], align: int, mode: Mode = Mode.SMALLER
 ) -> SlotAssignment:
-    """Where arrays lie, in slots that begin at multiples of ``align``.
+    """Return the slots of arrays.
 
-    They come in the order in which they are born; each one's operands before it.
+    Args:
+        arrays: the arrays, in the order of the points that first write them; operands come first.
+        align: the alignment of slots in bytes.
+        mode: when arrays share bytes.
     """
     assert all(p < v for v, a in enumerate(arrays) for p in a.operands)
     if mode is Mode.SMALLER:
@@ -280,10 +321,10 @@ def assign_offsets(
     total: Extent = 0
     for room in dict.fromkeys(a.room for a in arrays):
         arena = _Arena(arrays, [v for v, a in enumerate(arrays) if a.room == room], align)
-        WAYS[mode](arena)
+        ALGORITHMS[mode](arena)
         end: Extent = 0
-        for nbytes, held in zip(arena.nbytes, arena.held, strict=True):
-            slots.append(Slot(room, end, nbytes, tuple(held)))
+        for nbytes, members in zip(arena.nbytes, arena.arrays_of, strict=True):
+            slots.append(Slot(room, end, nbytes, tuple(members)))
             end = end + aligned(nbytes, align)
         total = total + end
     requested: Extent = sum((a.nbytes for a in arrays), 0)

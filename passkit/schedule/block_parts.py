@@ -172,7 +172,7 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     values = tuple(a.number for a in shared.arrays)
     layouts = dict(multi_nest.layouts)
     lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
-    arrays = shared.buffers(of_row=False, told=True)
+    arrays = shared.buffers(of_row=False, has_offsets=True)
     reader = _BlockReader(params_of(group.graph), arrays, multi_nest.tiles, values, lengths)
     return reader.nest(multi_nest_parts(group, plain, shared))
 

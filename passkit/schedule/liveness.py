@@ -1,7 +1,8 @@
-"""Lives: when the arrays of a stitched kernel are written first and read last, part by part.
+"""Liveness of the arrays in a tile: which program points write each first and read it last.
 
-Parts follow each other, and so do the stages of a part for what all of a tile has. Rows of a part
-run side by side: for what they share, all stages of the part are one moment.
+The nests of a tile run one after another, and so do the stages of a nest. Each stage has two
+program points: the traversal of its points, and the row values behind it. Rows of a nest may run in
+parallel; for arrays of the whole tile all program points of such a nest are one.
 """
 
 from __future__ import annotations
@@ -27,325 +28,364 @@ from passkit.schedule.work_span import spans, work_of
 from passkit.values.size import Extent
 
 T = TypeVar("T")
-Way = TileLayout | str
-"""How places in an array are found: by a value's layout, or by the point or the row of a nest."""
+Addressing = TileLayout | str
+"""How elements are found in an array: by a value's layout, or by the point or row of a nest."""
 POINT, ROW = "point", "row"
 TILE_ROOM, ROW_ROOM = range(2)
-"""What all of a tile has, and what each of its rows has."""
+"""The memory of a tile, and that of each of its rows."""
 
 
 @frozen(eq=False)
 class TilePart:
-    """A part of a tile, if it has a space of its own, and the arrays that it has for itself."""
+    """A nest of a tile with the arrays that no other nest reads.
 
-    plan: TileNest
-    laid: NestInfo | None
+    Attributes:
+        nest: the nest.
+        info: its iteration domain; None for a matrix product.
+        own: the arrays.
+    """
+
+    nest: TileNest
+    info: NestInfo | None
     own: tuple[TileBuffer, ...]
 
 
 def exchanged_values(graph: Graph, multi_nest: MultiNest) -> list[tuple[int, TileLayout]]:
-    """The values that parts leave for others in scratch, and what a tile owns of each."""
+    """Return the values that nests read from scratch memory, with their layouts."""
     nodes = graph.nodes
     read = {e.node for p in multi_nest.nests for e in live_ins(graph, [nodes[k] for k in p.nodes])}
     return [(k, layout) for k, layout in multi_nest.layouts if nodes[k] in read]
 
 
 @define(eq=False)
-class _Life:
-    """What is known of an array: which part writes it, in which of its stages, and who reads it.
+class _LiveRange:
+    """The accesses to an array.
 
-    ``reads`` has for each part the last of its moments that does. Parts that read it elsewhere than
-    at the point, or row, of what they compute are ``apart``. It is of a row or a tile (``room``).
-    What is not ``pointwise`` is written for other points than those it is made of. ``kept`` ones
-    can be computed again, if nothing speaks against it: ``fed`` ones are read by products.
+    Attributes:
+        node: the node whose value it has.
+        nbytes: its size.
+        itemsize: the bytes of an element.
+        addressing: how elements are found.
+        nest: the number of the nest that writes it.
+        written: the point of that nest that first writes it.
+        room: the memory that it lies in.
+        is_pointwise: whether an element is computed from elements of the same point or row.
+        is_value: whether it has a value, which can be recomputed, not the state of a reduction.
+        is_operand: whether a matrix product reads it.
+        reads: for each nest that reads it, the last of its points that does.
+        elsewhere: the nests that read it at other points or rows than those they compute.
     """
 
     node: Node
     nbytes: Extent
     itemsize: int
-    way: Way = POINT
-    part: int = 0
+    addressing: Addressing = POINT
+    nest: int = 0
     written: int = 0
     room: int = TILE_ROOM
-    pointwise: bool = True
-    kept: bool = True
-    fed: bool = False
+    is_pointwise: bool = True
+    is_value: bool = True
+    is_operand: bool = False
     reads: dict[int, int] = field(factory=dict)
-    apart: set[int] = field(factory=set)
+    elsewhere: set[int] = field(factory=set)
 
-    def read(self, part: int, moment: int, here: bool) -> None:
-        """Note that a part reads it."""
-        self.reads[part] = max(self.reads.get(part, 0), moment)
-        if not here:
-            self.apart.add(part)
+    def read(self, nest: int, point: int, in_place: bool) -> None:
+        """Note that a nest reads it, at the point or row that it computes or elsewhere."""
+        self.reads[nest] = max(self.reads.get(nest, 0), point)
+        if not in_place:
+            self.elsewhere.add(nest)
+
+    def may_overlay(self, other: _LiveRange) -> bool:
+        """Return whether it may be written over another array that is still live.
+
+        Its nest must be the last that reads the other array, no later than it writes this one, and
+        at the element that it writes: both have the same bytes for the same point or row.
+        """
+        nest = self.nest
+        if self is other or self.room != other.room or not self.is_pointwise:
+            return False
+        if nest in other.elsewhere or max(other.reads, default=-1) != nest:
+            return False
+        if other.reads[nest] > self.written:
+            return False
+        if other.nest == nest and other.written >= self.written:
+            return False
+        if self.itemsize != other.itemsize:
+            return False
+        if isinstance(self.addressing, TileLayout) and isinstance(other.addressing, TileLayout):
+            return self.addressing.same_places(other.addressing)
+        return self.addressing == other.addressing and other.nest == nest
+
+    @property
+    def need(self) -> Need:
+        """Why the value has an array: reductions must, and operands lie where products read."""
+        work = work_of(self.node)
+        if work in (Work.REDUCE, Work.DOT) or not self.is_value:
+            return Need.MANDATORY
+        if self.is_operand:
+            return Need.DOT_OPERAND if work is Work.EXPENSIVE else Need.MANDATORY
+        return Need.EXPENSIVE_SHARED if work is Work.EXPENSIVE else Need.LIGHT_SHARED
+
+
+ArrayKey = tuple[int | None, int]
+"""A value that nests exchange: None and its position among these. Otherwise the number of the nest
+that has the array and the position among its own."""
 
 
 def arrays_of(
     group: Group, multi_nest: MultiNest, parts: Sequence[TilePart]
-) -> tuple[list[TileArray], list[tuple[int | None, int]]]:
-    """The arrays of a tile as `passkit.analysis.slots` sees them, and which ones those are.
+) -> tuple[list[TileArray], list[ArrayKey]]:
+    """Return the live ranges of the arrays of a tile, and which arrays these are.
 
-    Those that parts leave for others have no part, and their positions among them; others have the
-    part whose own they are.
+    Args:
+        group: the group.
+        multi_nest: its nests.
+        parts: the nests with their own arrays.
     """
-    return _Tile(group, multi_nest, parts).arrays()
+    return _TileLiveness(group, multi_nest, parts).arrays()
 
 
-class _Course:
-    """What a part with a space of its own does in its moments: passes, and row values behind."""
+class _NestAccesses:
+    """The accesses at the program points of a nest with an iteration domain."""
 
-    def __init__(self, laid: NestInfo, schedule: Schedule) -> None:
-        self.info, self.schedule = laid.info, schedule
-        self.graph = laid.group.graph
+    def __init__(self, nest: NestInfo, schedule: Schedule) -> None:
+        self.info, self.schedule = nest.info, schedule
+        self.graph = nest.group.graph
         self.nodes = self.graph.nodes
-        self.count = 2 * len(schedule.stages)
-        self.side_by_side = has_rows(laid.info.domain, schedule, laid.domain_tile)
-        lane = laid.info.domain.axes[-1]
-        self.by_lane = lane.extent != 1 and lane not in laid.domain_tile.fixed
+        self.num_points = 2 * len(schedule.stages)
+        self.has_parallel_rows = has_rows(nest.info.domain, schedule, nest.domain_tile)
+        last = nest.info.domain.axes[-1]
+        self.has_vector_axis = last.extent != 1 and last not in nest.domain_tile.fixed
 
     def reads(self) -> Iterator[tuple[int, Node]]:
-        """Inputs, kept values, folds and row values that the moments may read."""
-        kept: set[Node] = set()
-        for k, plan in enumerate(self.schedule.stages):
-            roots = [self.nodes[j].inputs[0].node for j in plan.reduces]
-            roots += [self.nodes[j] for j in plan.staged]
-            roots += [self.graph.outputs[j].node for j in plan.stores]
-            yield from ((2 * k, n) for n in self._met(roots, kept))
-            kept |= {self.nodes[j] for j in plan.staged}
-            rows = [self.nodes[j] for j in plan.row_values]
-            yield from ((2 * k + 1, n) for n in self._met(rows, kept))
+        """Yield program points with the inputs, staged values and reductions that they may read."""
+        staged: set[Node] = set()
+        for k, stage in enumerate(self.schedule.stages):
+            roots = [self.nodes[j].inputs[0].node for j in stage.reduces]
+            roots += [self.nodes[j] for j in stage.staged]
+            roots += [self.graph.outputs[j].node for j in stage.stores]
+            yield from ((2 * k, n) for n in self._read_for(roots, staged))
+            staged |= {self.nodes[j] for j in stage.staged}
+            row_values = [self.nodes[j] for j in stage.row_values]
+            yield from ((2 * k + 1, n) for n in self._read_for(row_values, staged))
 
-    def _met(self, roots: Iterable[Node], kept: set[Node]) -> list[Node]:
-        """What is read to compute some values, through all that is computed on the way."""
-        found: list[Node] = []
-        seen: set[Node] = set()
-        todo = list(roots)
-        while todo:
-            n = todo.pop()
-            if n in seen or (is_leaf(n) and not n.is_variable):
+    def _read_for(self, roots: Iterable[Node], staged: set[Node]) -> list[Node]:
+        """Return what is read to compute some values, through all that is recomputed."""
+        read: list[Node] = []
+        visited: set[Node] = set()
+        stack = list(roots)
+        while stack:
+            n = stack.pop()
+            if n in visited or (is_leaf(n) and not n.is_variable):
                 continue
-            seen.add(n)
+            visited.add(n)
             role = self.info.roles.get(n, ValueKind.INLINE)
-            if n.is_variable or reduce_of(n) is not None or n in kept or ValueKind.ROW in role:
-                found.append(n)
-            if reduce_of(n) is None and not (n in kept and role is ValueKind.FULL):
-                todo += [e.node for e in n.inputs]
-        return found
+            if n.is_variable or reduce_of(n) is not None or n in staged or ValueKind.ROW in role:
+                read.append(n)
+            if reduce_of(n) is None and not (n in staged and role is ValueKind.FULL):
+                stack += [e.node for e in n.inputs]
+        return read
 
-    def written(self, number: int, output: int | None = None) -> int:
-        """The moment in which a value is stored first, as a result if it is one."""
-        for k, plan in enumerate(self.schedule.stages):
-            if number in plan.staged or (output is not None and output in plan.stores):
+    def first_write(self, number: int, output: int | None = None) -> int:
+        """Return the point that first stores a value, or an output if the value is one."""
+        for k, stage in enumerate(self.schedule.stages):
+            if number in stage.staged or (output is not None and output in stage.stores):
                 return 2 * k
-            if number in plan.row_values:
+            if number in stage.row_values:
                 return 2 * k + 1
         return 0
 
-    def total(self, number: int) -> int:
-        """The moment in which a fold is over; that of a scan is the first."""
-        found = (2 * k for k, p in enumerate(self.schedule.stages) if number in p.reduces)
-        return next(found, 0)
+    def end_of_reduction(self, number: int) -> int:
+        """Return the point at which a reduction ends; that of a scan is the first."""
+        stages = enumerate(self.schedule.stages)
+        return next((2 * k for k, stage in stages if number in stage.reduces), 0)
 
-    def is_here(self, node: Node) -> bool:
-        """Whether an input is read at the point that is computed, by its lane, and nowhere else."""
-        full = self.info.domain.full
-        return self.by_lane and all(at == full for at in self.info.input_accesses.get(node, ()))
+    def is_in_place(self, node: Node) -> bool:
+        """Return whether an input is read along vectors at the computed point, and nowhere else."""
+        full, accesses = self.info.domain.full, self.info.input_accesses.get(node, ())
+        return self.has_vector_axis and all(at == full for at in accesses)
 
-    def is_full(self, node: Node) -> bool:
-        """Whether a value has an element for each point."""
+    def is_pointwise(self, node: Node) -> bool:
+        """Return whether a value has an element for each point."""
         return reduce_of(node) is None and ValueKind.FULL in self.info.roles[node]
 
 
-class _Tile:
+class _TileLiveness:
+    """The live ranges of all arrays of a tile."""
+
     def __init__(self, group: Group, multi_nest: MultiNest, parts: Sequence[TilePart]) -> None:
         self.graph = group.graph
         self.nodes = self.graph.nodes
-        self.named = {name: n for n, name in self.graph.names.items()}
-        self.passed: dict[Node, _Life] = {}
-        self.keys: dict[_Life, tuple[int | None, int]] = {}
+        self.node_of_name = {name: n for n, name in self.graph.names.items()}
+        self.exchanged: dict[Node, _LiveRange] = {}
+        self.keys: dict[_LiveRange, ArrayKey] = {}
         for k, (number, layout) in enumerate(exchanged_values(self.graph, multi_nest)):
             node = self.nodes[number]
             itemsize = _itemsize(node)
-            life = _Life(node, layout.size * itemsize, itemsize, layout)
-            self.passed[node] = life
-            self.keys[life] = None, k
-        self.counts: list[tuple[int, bool]] = []
+            live_range = _LiveRange(node, layout.size * itemsize, itemsize, layout)
+            self.exchanged[node] = live_range
+            self.keys[live_range] = None, k
+        self.num_points: list[int] = []
+        self.has_parallel_rows: list[bool] = []
         for k, part in enumerate(parts):
-            if part.laid is None:
-                self._product(k, part.plan)
+            if part.info is None:
+                self._add_product(k, part.nest)
             else:
-                self._part(k, part, part.laid)
+                self._add_nest(k, part, part.info)
 
-    def _product(self, k: int, plan: TileNest) -> None:
-        """A product of matrices: it reads any element for any other."""
-        self.counts.append((1, False))
-        (number,) = plan.nodes
+    def _add_product(self, k: int, nest: TileNest) -> None:
+        """Note the accesses of a matrix product, which reads any element for any other."""
+        self.num_points.append(1)
+        self.has_parallel_rows.append(False)
+        (number,) = nest.nodes
         for e in self.nodes[number].inputs:
-            for life in self._behind(e.node, self.passed):
-                life.read(k, 0, False)
-                life.fed = True
-        for number in plan.results:
-            if self.nodes[number] in self.passed:
-                self.passed[self.nodes[number]].part = k
+            for live_range in self._nearest(e.node, self.exchanged):
+                live_range.read(k, 0, False)
+                live_range.is_operand = True
+        for number in nest.results:
+            if self.nodes[number] in self.exchanged:
+                self.exchanged[self.nodes[number]].nest = k
 
-    def _part(self, k: int, part: TilePart, laid: NestInfo) -> None:
-        assert part.plan.schedule is not None
-        schedule, graph = part.plan.schedule, laid.group.graph
-        course = _Course(laid, schedule)
-        self.counts.append((course.count, course.side_by_side))
-        origin = {n: self.named[name] for n, name in laid.group.origin.items()}
-        sources = {n: e.node for n, e in zip(graph.inputs, laid.feeds, strict=True)}
-        met: dict[Node, list[_Life]] = {
-            n: [self.passed[s]] for n, s in sources.items() if s in self.passed
+    def _add_nest(self, k: int, part: TilePart, info: NestInfo) -> None:
+        """Note the accesses of a nest with an iteration domain."""
+        assert part.nest.schedule is not None
+        graph, accesses = info.group.graph, _NestAccesses(info, part.nest.schedule)
+        self.num_points.append(accesses.num_points)
+        self.has_parallel_rows.append(accesses.has_parallel_rows)
+        origin = {n: self.node_of_name[name] for n, name in info.group.origin.items()}
+        sources = {n: e.node for n, e in zip(graph.inputs, info.feeds, strict=True)}
+        ranges: dict[Node, list[_LiveRange]] = {
+            n: [self.exchanged[s]] for n, s in sources.items() if s in self.exchanged
         }
         for j, entry in enumerate(graph.outputs):
-            life = self.passed.get(origin[entry.node])
-            if life is not None:
-                life.part = k
-                life.written = course.written(graph.positions[entry.node], j)
-                life.pointwise = course.is_full(entry.node)
-                met.setdefault(entry.node, []).append(life)
-        for j, scratch in enumerate(part.own):
-            node = graph.nodes[scratch.number]
-            life = self._own(course, scratch, origin[node])
-            life.part = k
-            if scratch.like is not None:
-                life.way = self.passed[origin[graph.outputs[scratch.like].node]].way
-            elif course.side_by_side:
-                life.room = ROW_ROOM
-            self.keys[life] = k, j
-            met.setdefault(node, []).append(life)
-        for moment, node in course.reads():
-            here = not node.is_variable or course.is_here(node)
-            for life in met.get(node, ()):
-                life.read(k, moment, here)
+            live_range = self.exchanged.get(origin[entry.node])
+            if live_range is not None:
+                live_range.nest = k
+                live_range.written = accesses.first_write(graph.positions[entry.node], j)
+                live_range.is_pointwise = accesses.is_pointwise(entry.node)
+                ranges.setdefault(entry.node, []).append(live_range)
+        for j, buffer in enumerate(part.own):
+            node = graph.nodes[buffer.number]
+            live_range = self._own_range(accesses, buffer, origin[node])
+            live_range.nest = k
+            if buffer.like is not None:
+                like = self.exchanged[origin[graph.outputs[buffer.like].node]]
+                live_range.addressing = like.addressing
+            elif accesses.has_parallel_rows:
+                live_range.room = ROW_ROOM
+            self.keys[live_range] = k, j
+            ranges.setdefault(node, []).append(live_range)
+        for point, node in accesses.reads():
+            in_place = not node.is_variable or accesses.is_in_place(node)
+            for live_range in ranges.get(node, ()):
+                live_range.read(k, point, in_place)
 
-    def _own(self, course: _Course, scratch: TileBuffer, node: Node) -> _Life:
-        """An array that a part has for itself."""
-        columns = course.schedule.composition is Composition.COLUMN
-        total = scratch.holds is BufferContent.TOTAL
-        # What folds in memory holds what is computed, and that has 32 bits at least.
-        itemsize = max(scratch.dtype.nbytes, 4) if total and columns else scratch.dtype.nbytes
-        life = _Life(node, scratch.extent * itemsize, itemsize, kept=False)
-        if total:
-            life.written = course.total(scratch.number)
-            # It begins with an identity, in front of what is read meanwhile.
-            life.way, life.pointwise = ROW, not columns
-            if scan_of(course.nodes[scratch.number]) is not None:
-                life.read(len(self.counts) - 1, course.count - 1, False)
+    def _own_range(self, accesses: _NestAccesses, buffer: TileBuffer, node: Node) -> _LiveRange:
+        """Return the live range of an array of one nest."""
+        is_column = accesses.schedule.composition is Composition.COLUMN
+        is_total = buffer.holds is BufferContent.TOTAL
+        # Reductions in memory have the computed type, which has 32 bits at least.
+        itemsize = buffer.dtype.nbytes
+        if is_total and is_column:
+            itemsize = max(itemsize, 4)
+        live_range = _LiveRange(node, buffer.extent * itemsize, itemsize, is_value=False)
+        if is_total:
+            live_range.written = accesses.end_of_reduction(buffer.number)
+            # It begins with the identity, before the values that it reduces are read.
+            live_range.addressing, live_range.is_pointwise = ROW, not is_column
+            if scan_of(accesses.nodes[buffer.number]) is not None:
+                live_range.read(len(self.num_points) - 1, accesses.num_points - 1, False)
         else:
-            life.written = course.written(scratch.number)
-            kept = any(k.value == scratch.number for k in course.schedule.staged)
-            life.way = POINT if kept else ROW
-            life.kept = kept
-        return life
+            live_range.written = accesses.first_write(buffer.number)
+            is_staged = any(v.value == buffer.number for v in accesses.schedule.staged)
+            live_range.addressing = POINT if is_staged else ROW
+            live_range.is_value = is_staged
+        return live_range
 
-    def arrays(self) -> tuple[list[TileArray], list[tuple[int | None, int]]]:
-        """All of them, by when they are written."""
-        begin, base = 0, list[int]()
-        for count, _ in self.counts:
-            base.append(begin)
-            begin += count
+    def arrays(self) -> tuple[list[TileArray], list[ArrayKey]]:
+        """Return all arrays in the order of their first writes."""
+        first_points: list[int] = []
+        total = 0
+        for count in self.num_points:
+            first_points.append(total)
+            total += count
         position, span = self.graph.positions, spans(self.graph)
 
-        def born(life: _Life) -> int:
-            return base[life.part] + (0 if self._at_once(life, life.part) else life.written)
+        def start(live_range: _LiveRange) -> int:
+            nest = live_range.nest
+            is_one = self._is_one_point(live_range, nest)
+            return first_points[nest] + (0 if is_one else live_range.written)
 
-        def dies(life: _Life) -> int:
-            last = [
-                base[k] + (self.counts[k][0] - 1 if self._at_once(life, k) else moment)
-                for k, moment in life.reads.items()
-            ]
-            return max([born(life), *last])
+        def end(live_range: _LiveRange) -> int:
+            points = [start(live_range)]
+            for nest, point in live_range.reads.items():
+                is_one = self._is_one_point(live_range, nest)
+                points.append(first_points[nest] + (self.num_points[nest] - 1 if is_one else point))
+            return max(points)
 
-        lives = sorted(self.keys, key=lambda x: (born(x), position[x.node]))
-        number = {life: k for k, life in enumerate(lives)}
-        above, roots = self._flow(lives)
+        ranges = sorted(self.keys, key=lambda x: (start(x), position[x.node]))
+        number = {live_range: k for k, live_range in enumerate(ranges)}
+        operands, roots = self._data_flow(ranges)
         arrays = [
             TileArray(
-                value=position[life.node],
-                nbytes=life.nbytes,
-                born=born(life),
-                dies=dies(life),
-                over=frozenset(number[p] for p in lives if _may_lie_over(life, p)),
-                operands=tuple(number[p] for p in above[life] if number[p] < number[life]),
-                root=life in roots,
-                need=_need(life),
-                span=span[life.node],
-                room=life.room,
+                value=position[x.node],
+                nbytes=x.nbytes,
+                start=start(x),
+                end=end(x),
+                may_overlay=frozenset(number[other] for other in ranges if x.may_overlay(other)),
+                operands=tuple(number[p] for p in operands[x] if number[p] < number[x]),
+                is_root=x in roots,
+                need=x.need,
+                span=span[x.node],
+                room=x.room,
             )
-            for life in lives
+            for x in ranges
         ]
-        return arrays, [self.keys[life] for life in lives]
+        return arrays, [self.keys[x] for x in ranges]
 
-    def _at_once(self, life: _Life, part: int) -> bool:
-        """Whether all moments of a part are one for an array."""
-        return self.counts[part][1] and life.room == TILE_ROOM
+    def _is_one_point(self, live_range: _LiveRange, nest: int) -> bool:
+        """Return whether all points of a nest are one for an array."""
+        return self.has_parallel_rows[nest] and live_range.room == TILE_ROOM
 
-    def _flow(self, lives: Sequence[_Life]) -> tuple[dict[_Life, list[_Life]], set[_Life]]:
-        """The arrays that the value of each is made of, and those that results are made of."""
-        above: dict[_Life, list[_Life]] = {}
-        roots: set[_Life] = set()
+    def _data_flow(
+        self, ranges: Sequence[_LiveRange]
+    ) -> tuple[dict[_LiveRange, list[_LiveRange]], set[_LiveRange]]:
+        """Return the arrays from which the value of each is computed, and those of the outputs."""
+        operands: dict[_LiveRange, list[_LiveRange]] = {}
+        roots: set[_LiveRange] = set()
+        outputs = dict.fromkeys(e.node for e in self.graph.outputs)
         for room in (TILE_ROOM, ROW_ROOM):
-            of: dict[Node, list[_Life]] = {}
-            for life in lives:
-                if life.room == room:
-                    of.setdefault(life.node, []).append(life)
-            for life in lives:
-                if life.room == room:
-                    inputs = dict.fromkeys(e.node for e in life.node.inputs)
-                    found = (p for n in inputs for ps in self._behind(n, of) for p in ps)
-                    above[life] = list(dict.fromkeys(found))
-            outputs = dict.fromkeys(e.node for e in self.graph.outputs)
-            roots.update(p for n in outputs for ps in self._behind(n, of) for p in ps)
-        return above, roots
+            ranges_of: dict[Node, list[_LiveRange]] = {}
+            for live_range in ranges:
+                if live_range.room == room:
+                    ranges_of.setdefault(live_range.node, []).append(live_range)
+            for live_range in ranges:
+                if live_range.room == room:
+                    inputs = dict.fromkeys(e.node for e in live_range.node.inputs)
+                    nearest = (x for n in inputs for xs in self._nearest(n, ranges_of) for x in xs)
+                    operands[live_range] = list(dict.fromkeys(nearest))
+            roots.update(x for n in outputs for xs in self._nearest(n, ranges_of) for x in xs)
+        return operands, roots
 
-    def _behind(self, node: Node, of: Mapping[Node, T]) -> list[T]:
-        """What the nearest nodes that have something have, back from a node."""
-        found: list[T] = []
-        seen: set[Node] = set()
-        todo = [node]
-        while todo:
-            n = todo.pop()
-            if n in seen or is_leaf(n):
+    def _nearest(self, node: Node, of_node: Mapping[Node, T]) -> list[T]:
+        """Return the entries of a mapping for the nearest nodes that have one, back from a node."""
+        entries: list[T] = []
+        visited: set[Node] = set()
+        stack = [node]
+        while stack:
+            n = stack.pop()
+            if n in visited or is_leaf(n):
                 continue
-            seen.add(n)
-            if n in of:
-                found.append(of[n])
+            visited.add(n)
+            if n in of_node:
+                entries.append(of_node[n])
             else:
-                todo += [e.node for e in n.inputs]
-        return found
+                stack += [e.node for e in n.inputs]
+        return entries
 
 
 def _itemsize(node: Node) -> int:
+    """Return the bytes of an element of a node's first output."""
     dtype = node.entries[0].dtype
     assert dtype is not None
     return dtype.nbytes
-
-
-def _may_lie_over(v: _Life, p: _Life) -> bool:
-    """Whether an array may be written where another one still is.
-
-    Its part must be the last to read that, no later than it writes, and where it writes: the same
-    bytes for the same point or row.
-    """
-    k = v.part
-    if v is p or v.room != p.room or not v.pointwise:
-        return False
-    if k in p.apart or max(p.reads, default=-1) != k or p.reads[k] > v.written:
-        return False
-    if p.part == k and p.written >= v.written:
-        return False
-    if isinstance(v.way, TileLayout) and isinstance(p.way, TileLayout):
-        return v.itemsize == p.itemsize and v.way.same_places(p.way)
-    return v.itemsize == p.itemsize and v.way == p.way and v.part == p.part
-
-
-def _need(life: _Life) -> Need:
-    """Why a value has an array: folds must, and what a product reads lies where it reads it."""
-    work = work_of(life.node)
-    if work in (Work.REDUCE, Work.DOT) or not life.kept:
-        return Need.MANDATORY
-    if life.fed:
-        return Need.DOT_OPERAND if work is Work.EXPENSIVE else Need.MANDATORY
-    return Need.EXPENSIVE_SHARED if work is Work.EXPENSIVE else Need.LIGHT_SHARED

@@ -1,4 +1,4 @@
-"""Scratch arrays of a tile: what they hold, how large they are, where they lie."""
+"""The scratch memory of a kernel: the arrays of a tile, their sizes and their offsets."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ from passkit.values.dtype import DType
 from passkit.values.size import Extent, at_least, numel
 
 ALIGN = 64
+"""The alignment in bytes of arrays that lie one behind another."""
 ROOM = 128
-"""Arrays of a stitched kernel begin at multiples of this: what is stored for up to sixteen short
-rows at a time may reach behind an array's end, but not into the next one."""
+"""The alignment in bytes of arrays that share scratch memory. Stores of up to sixteen short rows at
+a time may reach behind the end of an array, but not into the next one."""
 
 
 @frozen
 class SharedPlan:
-    """The scratch of a kernel: arrays in order, aligned byte offsets, and the total.
+    """The scratch memory of a kernel. Sizes that only a call knows are expressions.
 
-    Units: bytes. Sizes that are not known yet are expressions. A stitched kernel's are the values
-    that its parts leave for each other; ``parts`` have what each part needs for itself. They share
-    bytes, so that ``nbytes`` of the whole may be less than that of the parts; those of a tile lie
-    in front, those of a row have offsets of their own behind. Scratch of packed parts, or phases,
-    lies one over the other: no two of them have it at a time.
+    Attributes:
+        arrays: the arrays. Those of a kernel of several nests are the values that nests exchange.
+        offsets: the byte offset of each array. Those of rows count from the end of those of tiles.
+        nbytes: the bytes in all, which may be less than those of the arrays, as these share bytes.
+        parts: for each nest the arrays that no other nest reads. For each packed part, or phase,
+            its scratch memory; these have the same bytes, one after another.
     """
 
     arrays: tuple[TileBuffer, ...]
@@ -46,14 +48,21 @@ class SharedPlan:
     parts: tuple[SharedPlan, ...] = ()
 
     def array_of(self, holds: BufferContent, number: int) -> int | None:
-        """The position of the array for something of a node or output."""
-        wanted = holds, number
-        return next((k for k, a in enumerate(self.arrays) if (a.holds, a.number) == wanted), None)
+        """Return the position of the array with some content of a node or output; None without."""
+        return next(
+            (k for k, a in enumerate(self.arrays) if a.holds is holds and a.number == number), None
+        )
 
-    def buffers(self, of_row: bool, first: int = 0, told: bool = False) -> tuple[Buffer, ...]:
-        """The arrays as buffers of a kernel, of each row or of each tile, named from ``first`` on.
+    def buffers(
+        self, of_row: bool, first: int = 0, has_offsets: bool = False
+    ) -> tuple[Buffer, ...]:
+        """Return the arrays as buffers of a kernel.
 
-        They lie one behind the other, or where they are ``told`` to.
+        Args:
+            of_row: whether each row has its own, instead of each tile.
+            first: the number in the name of the first buffer.
+            has_offsets: whether buffers have the planned offsets. Otherwise they lie one behind
+                another.
         """
         return tuple(
             Buffer(
@@ -63,18 +72,23 @@ class SharedPlan:
                 a.extent,
                 written=True,
                 of_row=of_row and a.like is None,
-                offset=offset if told else None,
+                offset=offset if has_offsets else None,
             )
             for k, (a, offset) in enumerate(zip(self.arrays, self.offsets, strict=True))
         )
 
 
 def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> SharedPlan:
-    """The scratch that a schedule needs; arrays of a stitched kernel share bytes as ``mode`` says.
+    """Return the scratch memory that a schedule needs.
 
-    A value kept for a later stage takes one element for each point of a row (ROW) or of a tile
-    (COLUMN, SHORT); there a row value that a later stage reads has one element for each lane, or
-    row. Short rows begin at multiples of 16, but for pairs and those of a result that is gathered.
+    A value that is staged has one element for each point of a row (ROW) or of a tile (COLUMN,
+    SHORT). A row value that a later stage reads has one element for each column, or row. Short rows
+    begin at multiples of 16, but for pairs of rows and those of an output that is collected.
+
+    Args:
+        group: the group.
+        schedule: its schedule.
+        mode: when arrays of several nests share bytes.
     """
     if schedule.nest is not None:
         return SharedPlan((), (), 0)  # values between stages are in registers
@@ -83,22 +97,22 @@ def plan_shared(group: Group, schedule: Schedule, mode: Mode = Mode.SMALLER) -> 
     if schedule.parts:
         return _overlapping(group, schedule)
     if schedule.multi_nest is not None:
-        return _stitched(group, schedule.multi_nest, mode)
-    return _laid_out(_arrays(group, schedule))
+        return _of_nests(group, schedule.multi_nest, mode)
+    return _in_order(_arrays(group, schedule))
 
 
 def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
-    """The arrays of a kernel, or a part, of one space."""
+    """Return the arrays of a group of one nest."""
     nodes, domain = group.graph.nodes, schedule.domain
-    folded = numel(a.extent for a in domain.reduced)
+    length = numel(a.extent for a in domain.reduced)
     width: Extent = 1
     if schedule.composition is Composition.COLUMN and schedule.width is not None:
         width = schedule.width
     elif schedule.composition is Composition.SHORT:
         width = schedule.split.chunk
-        folded = padded(folded)
+        length = padded(length)
     arrays = [
-        TileBuffer(BufferContent.VALUE, k.value, _dtype(nodes[k.value]), folded * width)
+        TileBuffer(BufferContent.VALUE, k.value, _dtype(nodes[k.value]), length * width)
         for k in schedule.staged
         if k.place is Place.SHARED
     ]
@@ -113,24 +127,25 @@ def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
                 TileBuffer(BufferContent.TOTAL, f, _total_dtype(nodes[f]), width)
                 for f in stage.reduces
             ]
-            here = {nodes[r] for r in stage.row_values}
+            row_values = {nodes[r] for r in stage.row_values}
             arrays += [
                 TileBuffer(BufferContent.VALUE, r, _dtype(nodes[r]), width)
                 for r in stage.row_values
-                if _finished(nodes[r], domain) and _read_later(group, nodes[r], here, domain)
+                if _is_finished(nodes[r], domain)
+                and _is_read_later(group, nodes[r], row_values, domain)
             ]
     points = _row_points(schedule) * schedule.split.chunk
     arrays += [
         TileBuffer(BufferContent.RESULT, k, _dtype(group.graph.outputs[k].node), points)
         for stage in schedule.stages
         for k in stage.stores
-        if gathers(schedule, k, _dtype(group.graph.outputs[k].node))
+        if is_collected(schedule, k, _dtype(group.graph.outputs[k].node))
     ]
     return arrays
 
 
-def _laid_out(arrays: Sequence[TileBuffer]) -> SharedPlan:
-    """Arrays one behind the other."""
+def _in_order(arrays: Sequence[TileBuffer]) -> SharedPlan:
+    """Return the plan in which arrays lie one behind another."""
     offsets: list[Extent] = []
     total: Extent = 0
     for array in arrays:
@@ -141,51 +156,56 @@ def _laid_out(arrays: Sequence[TileBuffer]) -> SharedPlan:
 
 
 def tile_parts(
-    group: Group, multi_nest: MultiNest, laid: Sequence[NestInfo | None]
+    group: Group, multi_nest: MultiNest, infos: Sequence[NestInfo | None]
 ) -> list[TilePart]:
-    """The parts of a stitched kernel with the arrays that each has for itself.
+    """Return the nests of a kernel with the arrays that no other nest reads.
 
-    What a part keeps where a result of it will lie is an array like that one's own.
+    A value that is staged in the place of an output has an array with the layout of the output.
+
+    Args:
+        group: the group.
+        multi_nest: the nests.
+        infos: their iteration domains; None for a matrix product.
     """
-    passed = {
+    exchanged = {
         group.graph.nodes[k]: layout for k, layout in exchanged_values(group.graph, multi_nest)
     }
-    found = []
-    for plan, part in zip(multi_nest.nests, laid, strict=True):
+    parts = []
+    for nest, info in zip(multi_nest.nests, infos, strict=True):
         own: list[TileBuffer] = []
-        if part is not None and plan.schedule is not None:
-            own = _arrays(part.group, plan.schedule)
-            for k in plan.schedule.staged:
-                entry = part.group.graph.nodes[k.value].entries[0]
-                if k.place is Place.GLOBAL and part.group.graph.outputs[k.output] is not entry:
-                    layout = passed.get(group.graph.nodes[plan.results[k.output]])
+        if info is not None and nest.schedule is not None:
+            own = _arrays(info.group, nest.schedule)
+            for k in nest.schedule.staged:
+                entry = info.group.graph.nodes[k.value].entries[0]
+                if k.place is Place.GLOBAL and info.group.graph.outputs[k.output] is not entry:
+                    layout = exchanged.get(group.graph.nodes[nest.results[k.output]])
                     if layout is not None:
                         dtype = _dtype(entry.node)
                         own.append(
                             TileBuffer(BufferContent.VALUE, k.value, dtype, layout.size, k.output)
                         )
-        found.append(TilePart(plan, part, tuple(own)))
-    return found
+        parts.append(TilePart(nest, info, tuple(own)))
+    return parts
 
 
-def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
-    """The values that parts leave for others, and what each part needs for itself."""
+def _of_nests(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
+    """Return the plan of the values that nests exchange, and of the arrays of each nest."""
     nodes = group.graph.nodes
     layouts = {nodes[k]: layout for k, layout in multi_nest.layouts}
-    laid: list[NestInfo | None] = []
-    for plan in multi_nest.nests:
-        part = None
-        if plan.schedule is not None:
-            results = [nodes[k] for k in plan.results]
-            found = analyze_nest(group, [nodes[k] for k in plan.nodes], results, layouts)
-            assert isinstance(found, NestInfo)
-            part = found
-        laid.append(part)
-    parts = tile_parts(group, multi_nest, laid)
+    infos: list[NestInfo | None] = []
+    for nest in multi_nest.nests:
+        if nest.schedule is None:
+            infos.append(None)
+            continue
+        results = [nodes[k] for k in nest.results]
+        info = analyze_nest(group, [nodes[k] for k in nest.nodes], results, layouts)
+        assert isinstance(info, NestInfo)
+        infos.append(info)
+    parts = tile_parts(group, multi_nest, infos)
     arrays, keys = arrays_of(group, multi_nest, parts)
-    sharing = assign_offsets(arrays, ROOM, mode)
-    offsets = {keys[v]: offset for v, offset in sharing.offsets().items()}
-    passed = tuple(
+    assignment = assign_offsets(arrays, ROOM, mode)
+    offsets = {keys[v]: offset for v, offset in assignment.offsets().items()}
+    exchanged = tuple(
         TileBuffer(BufferContent.VALUE, k, _dtype(nodes[k]), layout.size)
         for k, layout in exchanged_values(group.graph, multi_nest)
     )
@@ -197,12 +217,12 @@ def _stitched(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
         )
         for k, part in enumerate(parts)
     )
-    begins = tuple(offsets[None, k] for k in range(len(passed)))
-    return SharedPlan(passed, begins, sharing.nbytes, own)
+    starts = tuple(offsets[None, k] for k in range(len(exchanged)))
+    return SharedPlan(exchanged, starts, assignment.nbytes, own)
 
 
 def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
-    """The scratch of parts or phases: as much as the largest takes, or all if none is known to."""
+    """Return the plan of parts or phases, which have the same bytes one after another."""
     pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
     plans = [plan_shared(part, plan) for part, plan in pairs]
     total: Extent = 0
@@ -212,55 +232,61 @@ def _overlapping(group: Group, schedule: Schedule) -> SharedPlan:
 
 
 def largest(a: Extent, b: Extent) -> Extent:
-    """The larger of two sizes that are at least 0; their sum where that is not certain."""
+    """Return the larger of two sizes of at least 0; their sum if that cannot be decided."""
     if at_least(a, b):
         return a
     return b if at_least(b, a) else a + b
 
 
-def gathers(schedule: Schedule, k: int, dtype: DType) -> bool:
-    """Whether a tile of output ``k`` is put together before it is streamed.
+def is_collected(schedule: Schedule, k: int, dtype: DType) -> bool:
+    """Return whether a tile of an output is collected in scratch before it is streamed to memory.
 
-    So it is with short rows that are no whole cache lines, nor are two of them where they come in
-    pairs, as all rows of a tile together are; and with narrow ones, which are written in parts.
+    That is so for narrow rows, which are written in pieces, and for short rows that are no whole
+    cache lines, while all rows of a tile are.
+
+    Args:
+        schedule: the schedule.
+        k: the number of the output.
+        dtype: its type.
     """
     if k not in schedule.stream:
         return False
     if schedule.composition is Composition.NARROW:
         return True
     points = _row_points(schedule)
-    together = points * 2 if row_packing(points) == 2 else points
-    return schedule.composition is Composition.SHORT and together * dtype.nbytes % ALIGN != 0
+    packed = points * 2 if row_packing(points) == 2 else points
+    return schedule.composition is Composition.SHORT and packed * dtype.nbytes % ALIGN != 0
 
 
 def _row_points(schedule: Schedule) -> Extent:
-    """The points of a row where a tile has many that follow each other."""
+    """Return the points of a row, of which a tile has consecutive ones."""
     if schedule.composition is Composition.NARROW:
         return schedule.axes[-1].extent
     return numel(a.extent for a in schedule.domain.reduced)
 
 
 def padded(length: Extent) -> Extent:
-    """The elements from one short row to the next in scratch."""
+    """Return the pitch of short rows in scratch, in elements."""
     return length if row_packing(length) == 2 else (length + 15) // 16 * 16
 
 
 def _dtype(node: Node) -> DType:
+    """Return the type of a node's first output."""
     dtype = node.entries[0].dtype
     assert isinstance(dtype, DType)
     return dtype
 
 
 def same_row_value(node: Node, domain: Domain) -> Entry | None:
-    """The row value that ``node`` only gives another shape."""
+    """Return the row value that an operator only reshapes; None for any other operator."""
     assert node.op is not None
     if not node.op.has_attr("FElement") or reduce_of(node) is not None:
         return None
     shape, extents = known_shape(node.entries[0]), domain.extents
-    found = accesses_of(node, domain.index(ValueKind.ROW, shape), extents)
-    if not found.plain:
+    accesses = accesses_of(node, domain.index(ValueKind.ROW, shape), extents)
+    if not accesses.plain:
         return None
-    number, index = found.at[0]
+    number, index = accesses.at[0]
     source = node.inputs[number]
     if is_leaf(source.node):
         return None
@@ -269,25 +295,27 @@ def same_row_value(node: Node, domain: Domain) -> Entry | None:
     return source if ravel(index, known_shape(source), extents) == domain.row else None
 
 
-def _finished(node: Node, domain: Domain) -> bool:
-    """Whether a row value is more than a running total or another row value."""
-    found = reduce_of(node)
-    if found is None:
+def _is_finished(node: Node, domain: Domain) -> bool:
+    """Return whether a row value differs from the state of its reduction and from its operand."""
+    reduction = reduce_of(node)
+    if reduction is None:
         return same_row_value(node, domain) is None
-    return found.finish is not None or found.identity.dtype is not _dtype(node)
+    return reduction.finish is not None or reduction.identity.dtype is not _dtype(node)
 
 
-def _read_later(group: Group, node: Node, here: set[Node], domain: Domain) -> bool:
-    """Whether an operator outside the stage's row values ``here`` reads a row value."""
+def _is_read_later(group: Group, node: Node, row_values: set[Node], domain: Domain) -> bool:
+    """Return whether an operator that is none of the stage's row values reads a row value."""
     for user in (u for e in node.entries for u in group.graph.users.get(e, ())):
-        if user not in here:
+        if user not in row_values:
             return True
-        if same_row_value(user, domain) is not None and _read_later(group, user, here, domain):
+        is_same = same_row_value(user, domain) is not None
+        if is_same and _is_read_later(group, user, row_values, domain):
             return True
     return False
 
 
 def _total_dtype(node: Node) -> DType:
-    found = reduce_of(node)
-    assert found is not None
-    return found.identity.dtype
+    """Return the type of the state of a reduction."""
+    reduction = reduce_of(node)
+    assert reduction is not None
+    return reduction.identity.dtype

@@ -72,10 +72,10 @@ class _Stitched:
     def kernel(self) -> tuple[KernelAST, Extent]:
         """The kernel AST, and its number of tiles."""
         parts = list(self.parts())
-        buffers = list(self.shared.buffers(of_row=False, told=True))
+        buffers = list(self.shared.buffers(of_row=False, has_offsets=True))
         for k, part in enumerate(parts):
             own = self.shared.parts[k]
-            buffers += own.buffers(part.rows is not None, self._begin(k), told=True)
+            buffers += own.buffers(part.rows is not None, self._begin(k), has_offsets=True)
         phase = Phase(loop_over_tiles(self.multi_nest.tiles), tuple(parts))
         ast = KernelAST(params_of(self.graph), (), tuple(buffers), (phase,))
         return ast, self.multi_nest.tiles

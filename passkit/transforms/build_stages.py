@@ -32,7 +32,7 @@ from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.node import Entry, Node
 from passkit.schedule.schedule import Schedule, StagePlan
-from passkit.schedule.shared_plan import SharedPlan, gathers, padded, same_row_value
+from passkit.schedule.shared_plan import SharedPlan, is_collected, padded, same_row_value
 from passkit.schedule.tile_buffers import BufferContent
 from passkit.schedule.tile_loops import TileLoops
 from passkit.transforms.block_loops import NestLoops
@@ -202,7 +202,7 @@ class StageBuilder:
 
     def _is_gathered(self, k: int) -> bool:
         """Return whether a tile of an output is collected in scratch memory first."""
-        return gathers(self.schedule, k, _dtype(self.graph.outputs[k]))
+        return is_collected(self.schedule, k, _dtype(self.graph.outputs[k]))
 
     def _copy_stage(self, k: int) -> Stage:
         """Return the stage that copies the tile of an output from scratch by whole cache lines."""

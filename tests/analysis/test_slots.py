@@ -29,7 +29,7 @@ SHARING = [Mode.DOMINANCE, Mode.LIVENESS, Mode.SMALLER]
 def softmax_dot() -> list[TileArray]:
     """The arrays of a softmax of 17 × 17 elements before a product: folds behind their passes."""
     return [
-        TileArray(0, 68, 0, 2, root=False),
+        TileArray(0, 68, 0, 2, is_root=False),
         TileArray(1, 1156, 2, 4, operands=(MAX,), need=Need.EXPENSIVE_SHARED, span=3),
         TileArray(2, 68, 2, 4, frozenset([MAX]), (EXP,)),
         TileArray(3, 1156, 4, 6, frozenset([EXP]), (EXP, SUM), True, Need.DOT_OPERAND, 1),
@@ -49,7 +49,9 @@ def test_half_of_the_bytes(mode: Mode) -> None:
 def chain(sizes: Sequence[Any], **more: Any) -> list[TileArray]:
     """Arrays of so many bytes, each made of the one before, in a moment of its own."""
     return [
-        TileArray(k, n, k, k + 1, operands=(k - 1,) if k else (), root=k == len(sizes) - 1, **more)
+        TileArray(
+            k, n, k, k + 1, operands=(k - 1,) if k else (), is_root=k == len(sizes) - 1, **more
+        )
         for k, n in enumerate(sizes)
     ]
 
@@ -57,7 +59,7 @@ def chain(sizes: Sequence[Any], **more: Any) -> list[TileArray]:
 def test_the_smaller_of_both_is_taken() -> None:
     """A result that others read holds its bytes by dominance for ever, by liveness until read."""
     arrays = chain([64, 64, 64])
-    arrays[0] = evolve(arrays[0], root=True)
+    arrays[0] = evolve(arrays[0], is_root=True)
     sizes = {m: assign_offsets(arrays, 16, m).nbytes for m in Mode}
 
     assert sizes == {Mode.NONE: 192, Mode.DOMINANCE: 192, Mode.LIVENESS: 128, Mode.SMALLER: 128}
@@ -68,7 +70,7 @@ def test_the_smaller_of_both_is_taken() -> None:
 def test_only_what_is_read_in_its_own_place_is_overwritten(mode: Mode) -> None:
     """What is read in the moment of writing keeps its bytes, unless element by element."""
     arrays = chain([64, 64])
-    over = [arrays[0], evolve(arrays[1], over=frozenset([0]))]
+    over = [arrays[0], evolve(arrays[1], may_overlay=frozenset([0]))]
 
     assert len(assign_offsets(arrays, 16, mode).slots) == 2
     assert len(assign_offsets(over, 16, mode).slots) == 1
@@ -175,7 +177,7 @@ def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
     return [
         evolve(
             a,
-            over=frozenset(at[p] for p in a.over if p in at),
+            may_overlay=frozenset(at[p] for p in a.may_overlay if p in at),
             operands=tuple(at[p] for p in a.operands if p in at),
         )
         for a in arrays
@@ -228,7 +230,7 @@ def random_pattern(rng: random.Random) -> Pattern:
             v, numel[v] * itemsize[v], moments[v], dies[v],
             frozenset(p for p in range(v) if may_lie_over(v, p)),
             tuple(p for u, p in edges if u == v),
-            root=not any(p == v for _, p in edges) or rng.random() < 0.1,
+            is_root=not any(p == v for _, p in edges) or rng.random() < 0.1,
         )
         for v in range(count)
     ]  # fmt: skip
@@ -243,8 +245,8 @@ def hazards(pattern: Pattern, offsets: dict[int, Any]) -> int:
     """
     memory: dict[int, tuple[int, int, int]] = {}  # address -> array, element, its byte
     bad = 0
-    for moment in sorted({a.born for a in pattern.arrays}):
-        here = [v for v, a in enumerate(pattern.arrays) if a.born == moment]
+    for moment in sorted({a.start for a in pattern.arrays}):
+        here = [v for v, a in enumerate(pattern.arrays) if a.start == moment]
         reads: dict[int, set[int]] = {}
         writes: dict[int, tuple[int, int, int]] = {}
         for v in here:
@@ -294,7 +296,7 @@ def test_without_the_test_of_overwriting_there_are_hazards(
     """The check finds arrays that lie over what is still read once nothing prevents them."""
 
     def blind(arrays: Sequence[TileArray], v: int, p: int) -> bool:
-        return arrays[p].dies <= arrays[v].born
+        return arrays[p].end <= arrays[v].start
 
     monkeypatch.setattr(sharing, "may_follow", blind)
 
