@@ -69,20 +69,20 @@ def accesses_of(node: Node, index: Index, extents: Extents) -> Accesses:
     if not op.has_attr("FElement"):
         shapes = [known_shape(e) for e in node.inputs]
         return Accesses(tuple((k, broadcast_index(index, s)) for k, s in enumerate(shapes)))
-    values, probes = _probed(node, index)
+    values, probes = _with_probes(node, index)
     known: dict[Expr, Expr] = {}
     found = []
     for probe, (k, given) in probes.items():
-        at = tuple(simplify(_known(i, known), extents) for i in given)
+        at = tuple(simplify(_with_reads(i, known), extents) for i in given)
         found.append((k, at))
         if not probe.dtype.is_float:  # what a later index may be made of
             known[probe] = Read(node.inputs[k], at, probe.dtype)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
-    numbers = tuple(simplify(i, extents) for x in values for i in _numbers(x, extents))
+    numbers = tuple(simplify(i, extents) for x in values for i in _integers(x, extents))
     return Accesses(tuple(found), pinned, numbers, plain=values == tuple(probes))
 
 
-def _numbers(x: Expr, extents: Extents) -> Iterator[Expr]:
+def _integers(x: Expr, extents: Extents) -> Iterator[Expr]:
     """The largest integer parts of a value that depend on index variables, with repetition."""
     if all(v.name not in extents for v in variables(x)):
         return
@@ -90,16 +90,16 @@ def _numbers(x: Expr, extents: Extents) -> Iterator[Expr]:
         yield x
         return
     for child in children(x):
-        yield from _numbers(child, extents)
+        yield from _integers(child, extents)
 
 
-def _known(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
+def _with_reads(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
     """``x`` with the reads that it is made of in place of their variables."""
     if not values:
         return x
     if isinstance(x, Var):
         return values.get(x, x)
-    return replace_children(x, lambda child: _known(child, values))
+    return replace_children(x, lambda child: _with_reads(child, values))
 
 
 def guarded_accesses(node: Node, index: Index) -> frozenset[int]:
@@ -107,7 +107,7 @@ def guarded_accesses(node: Node, index: Index) -> frozenset[int]:
 
     Elsewhere their index may be none.
     """
-    values, probes = _probed(node, index)
+    values, probes = _with_probes(node, index)
     always, todo = set[Var](), list(values)
     while todo:  # what is computed for any element, and what the indices of its reads need
         for v in _unguarded(todo.pop()):
@@ -117,7 +117,7 @@ def guarded_accesses(node: Node, index: Index) -> frozenset[int]:
     return frozenset(n for n, v in enumerate(probes) if v not in always)
 
 
-def written_out(nodes: Iterable[Node]) -> int:
+def expression_size(nodes: Iterable[Node]) -> int:
     """The parts of the longest expression among ``nodes``, producers first, as one single tree.
 
     A value that its reader mentions twice is written twice: what is read in the arm of a select
@@ -126,14 +126,16 @@ def written_out(nodes: Iterable[Node]) -> int:
     sizes: dict[Entry, int] = {}
     for node in nodes:
         rank = len(known_shape(node.entries[0]))
-        values, probes = _probed(node, tuple(Var(f"i{k}", dt.int64) for k in range(rank)))
+        values, probes = _with_probes(node, tuple(Var(f"i{k}", dt.int64) for k in range(rank)))
         read = {v: sizes.get(node.inputs[k], 1) for v, (k, _) in probes.items()}
         for entry, x in zip(node.entries, values, strict=True):
             sizes[entry] = sum(read.get(part, 1) for part in walk(x))
     return max(sizes.values(), default=0)
 
 
-def _probed(node: Node, index: Index) -> tuple[tuple[Expr, ...], dict[Expr, tuple[int, Index]]]:
+def _with_probes(
+    node: Node, index: Index
+) -> tuple[tuple[Expr, ...], dict[Expr, tuple[int, Index]]]:
     """The value(s) of ``node`` with a variable for each read, and which input that reads where."""
     probes: dict[Expr, tuple[int, Index]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from math import prod
 
-from passkit.analysis.partial import JOIN, PARTIAL
+from passkit.analysis.partial import COMBINE_PARTIALS, PARTIAL_REDUCE
 from passkit.ast import Chunks, Reduce
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
@@ -37,7 +37,7 @@ def chunks_of(
     else than a reduction.
     """
     reduction = reduce_of(node)
-    if reduction is None or node.op in (PARTIAL, JOIN):
+    if reduction is None or node.op in (PARTIAL_REDUCE, COMBINE_PARTIALS):
         return None
     shape = graph.shape(node.inputs[0])
     if 0 in shape or not reduction.axes:

@@ -19,10 +19,10 @@ from passkit.target.heuristics import TilingHeuristics
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Shape, numel
 
-STREAMS, NODES, TRIES = 8, 24, 4
+MAX_ARRAYS, MAX_NODES, MAX_TRIES = 8, 24, 4
 """Arrays and nodes of a loop that does what parts of one space do, which share no array, at most;
 and loops that a part is tried with."""
-RESULTS = 8
+MAX_RESULTS = 8
 """The most results of a loop that serves several parts.
 
 Parts that read one array share its cache lines in a loop; but compilers take more than linear time
@@ -55,7 +55,7 @@ def independent_components(graph: Graph) -> tuple[Component, ...]:
     are one part then.
     """
     found = _components(graph)
-    loops = _joined(graph, found) if len(found) > 1 else []
+    loops = _merged_nests(graph, found) if len(found) > 1 else []
     if len(loops) < 2:
         inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
         return (Component(graph, inputs, outputs),)
@@ -88,7 +88,7 @@ def _components(graph: Graph) -> list[list[int]]:
 
 
 @define(eq=False)
-class _Loop:
+class _Nest:
     """Outputs that one loop computes, in this space; None where it takes several spaces."""
 
     outputs: list[int]
@@ -109,18 +109,18 @@ class _Loop:
         return dict.fromkeys([*large, *self.graph.outputs])
 
 
-def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
+def _merged_nests(graph: Graph, found: Iterable[list[int]]) -> list[_Nest]:
     """The components, those that one loop had better compute together."""
-    loops: list[_Loop] = []
-    readers: dict[Node | Entry, list[_Loop]] = {}
-    last: dict[tuple[Axis, ...], _Loop] = {}
+    loops: list[_Nest] = []
+    readers: dict[Node | Entry, list[_Nest]] = {}
+    last: dict[tuple[Axis, ...], _Nest] = {}
     for outputs in found:
-        own = _loop(graph, outputs)
+        own = _nest_of(graph, outputs)
         near = [r for n in own.arrays for r in readers.get(n, ())]
         if own.axes is not None and own.axes in last:
             near.append(last[own.axes])
-        room = [r for r in dict.fromkeys(near) if len(r.outputs) + len(outputs) <= RESULTS]
-        home = _join(graph, own, room[:TRIES])
+        room = [r for r in dict.fromkeys(near) if len(r.outputs) + len(outputs) <= MAX_RESULTS]
+        home = _merge_into(graph, own, room[:MAX_TRIES])
         if home is None:
             home = own
             loops.append(own)
@@ -131,9 +131,9 @@ def _joined(graph: Graph, found: Iterable[list[int]]) -> list[_Loop]:
     return loops
 
 
-def _loop(graph: Graph, outputs: list[int]) -> _Loop:
+def _nest_of(graph: Graph, outputs: list[int]) -> _Nest:
     closed = Graph([graph.outputs[k] for k in outputs])
-    return _Loop(outputs, closed, _axes(closed.key, UncachedArgument(closed)))
+    return _Nest(outputs, closed, _axes(closed.key, UncachedArgument(closed)))
 
 
 @lru_cache(maxsize=4096)
@@ -145,7 +145,7 @@ def _axes(key: str, held: UncachedArgument[Graph]) -> tuple[Axis, ...] | None:
     return None if isinstance(info, Diagnostic) else info.domain.axes
 
 
-def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
+def _merge_into(graph: Graph, own: _Nest, near: Iterable[_Nest]) -> _Nest | None:
     """The first of the loops ``near`` that computes ``own`` as well from now on."""
     for home in near:
         if home.axes is None or own.axes is None:
@@ -155,11 +155,11 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
         if home.shapes.isdisjoint(own.shapes):
             continue  # one would be read by divided positions
         shared = home.arrays.keys() & own.arrays.keys()
-        if not shared and len(home.arrays | own.arrays) > STREAMS:
+        if not shared and len(home.arrays | own.arrays) > MAX_ARRAYS:
             continue
-        if not shared and len(home.graph.nodes) + len(own.graph.nodes) > NODES:
+        if not shared and len(home.graph.nodes) + len(own.graph.nodes) > MAX_NODES:
             continue
-        both = _loop(graph, sorted([*home.outputs, *own.outputs]))
+        both = _nest_of(graph, sorted([*home.outputs, *own.outputs]))
         if both.axes is None or not (shared or both.axes == home.axes):
             continue
         home.outputs, home.graph, home.axes = both.outputs, both.graph, both.axes
@@ -167,21 +167,21 @@ def _join(graph: Graph, own: _Loop, near: Iterable[_Loop]) -> _Loop | None:
     return None
 
 
-def aim_of(seconds: Sequence[float], tiling: TilingHeuristics) -> float:
+def seconds_per_tile(seconds: Sequence[float], tiling: TilingHeuristics) -> float:
     """The seconds that a tile should take where parts take these; 0 where one is not known."""
     if not all(seconds):
         return 0.0
     return max(sum(seconds) / tiling.pack_tiles, tiling.pack_tile_seconds)
 
 
-def points_of_tile(each: float, aim: float, target: Target) -> int:
+def tile_points(each: float, aim: float, target: Target) -> int:
     """The points of a tile that takes about ``aim`` seconds, ``each`` for a point."""
     most, least = target.tile, target.tiling.pack_tile_points
     fits = min(int(aim / each), most)
     return 1 << max(fits, least).bit_length() - 1 if fits < most else most
 
 
-def bundles(seconds: Sequence[float], small: Sequence[bool], aim: float) -> list[list[int]]:
+def shared_tiles(seconds: Sequence[float], small: Sequence[bool], aim: float) -> list[list[int]]:
     """The numbers of parts that share tiles: ``small`` ones, up to ``aim`` seconds together."""
     made: list[list[int]] = []
     taken = 0.0

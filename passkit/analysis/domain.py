@@ -20,8 +20,8 @@ from passkit.values.size import Extent, Shape, numel
 class ValueKind(Flag):
     """How a value of a group lies in its space."""
 
-    FULL = auto()
-    ROW = auto()
+    POINT = auto()
+    REDUCED = auto()
     INLINE = auto()
 
 
@@ -37,10 +37,10 @@ class Axis:
     extent: Extent
     reduced: bool = False
     chunk: Extent | None = None
-    counting: bool = False
+    is_chunk_axis: bool = False
 
     @property
-    def steps(self) -> Extent:
+    def length(self) -> Extent:
         """The steps along the axis that one row takes."""
         return self.extent if self.chunk is None else self.chunk
 
@@ -76,7 +76,7 @@ class Domain:
     @cached_property
     def points(self) -> tuple[Axis, ...]:
         """The axes of a FULL value."""
-        return tuple(a for a in self.axes if not a.counting)
+        return tuple(a for a in self.axes if not a.is_chunk_axis)
 
     @cached_property
     def full(self) -> Sum:
@@ -101,7 +101,7 @@ class Domain:
     def _linear(self, axes: tuple[Axis, ...]) -> Sum:
         return ravel([a.var for a in axes], tuple(a.extent for a in axes), self.extents)
 
-    def folds(self, index: Index, axes: tuple[int, ...]) -> bool:
+    def reduces_dims(self, index: Index, axes: tuple[int, ...]) -> bool:
         """Whether dimensions ``axes`` of ``index`` run over the reduced axes and no other does."""
         folded = {a.var for a in self.reduced}
         for k, i in enumerate(index):
@@ -110,11 +110,11 @@ class Domain:
                 return False
         return True
 
-    def index(self, role: ValueKind, shape: Shape) -> Index:
+    def index(self, kind: ValueKind, shape: Shape) -> Index:
         """The index in ``shape`` of a FULL or ROW value at the current point."""
-        key = role, shape
+        key = kind, shape
         if key not in self._indices:
-            linear = self.full if role is ValueKind.FULL else self.row
+            linear = self.full if kind is ValueKind.POINT else self.row
             self._indices[key] = unravel(linear, shape, self.extents)
         return self._indices[key]
 

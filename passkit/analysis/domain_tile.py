@@ -39,17 +39,17 @@ class DomainTile:
         return 1 if axis in self.fixed else self.chunk if axis is self.window else axis.extent
 
 
-def domain_tile_of(domain: Domain, tile_map: TileMap, role: ValueKind) -> DomainTile | None:
+def domain_tile_of(domain: Domain, tile_map: TileMap, kind: ValueKind) -> DomainTile | None:
     """Return the points of a tile that has a part of a value which the nest computes.
 
     Args:
         domain: the iteration domain.
         tile_map: the part of the value.
-        role: whether the value has an element for each point, or for each row.
+        kind: whether the value has an element for each point, or for each row.
 
     Returns: None if the part is no range of axes.
     """
-    axes = list(domain.points if role is ValueKind.FULL else domain.kept)
+    axes = list(domain.points if kind is ValueKind.POINT else domain.kept)
     is_column, shape, window = tile_map.is_column, tile_map.shape, tile_map.window
     if is_column:
         axes.reverse()
@@ -66,7 +66,7 @@ def domain_tile_of(domain: Domain, tile_map: TileMap, role: ValueKind) -> Domain
     while axes and axes[0].extent == 1 and len(axes) > 1:
         axes.pop(0)
     ordered = tuple(reversed(fixed) if is_column else fixed)
-    if any(a.reduced or a.counting for a in ordered):
+    if any(a.reduced or a.is_chunk_axis for a in ordered):
         return None
     if window is None:
         return DomainTile(ordered)
@@ -120,7 +120,7 @@ def access_tile_of(domain: Domain, access: Sum, tile_map: TileMap) -> DomainTile
     shape, window = tile_map.shape, tile_map.window
     inside = numel(shape[k] for k in tile_map.inner)
     axes = [a for a in domain.axes if a.extent != 1]
-    if tile_map.is_column or any(a.reduced or a.counting for a in axes):
+    if tile_map.is_column or any(a.reduced or a.is_chunk_axis for a in axes):
         return None
     stride: Extent = 1
     fixed: list[Axis] = []
@@ -151,9 +151,9 @@ def tile_boundaries(domain: Domain, layout: TileLayout) -> list[Sum]:
     """
     shape = layout.tile_map.shape
     total = numel(shape)
-    for role, size in ((ValueKind.FULL, domain.size), (ValueKind.ROW, domain.rows)):
+    for kind, size in ((ValueKind.POINT, domain.size), (ValueKind.REDUCED, domain.rows)):
         if total == size:
-            index = domain.index(role, shape)
+            index = domain.index(kind, shape)
             at = [index[k] for k in layout.tile_map.inner]
             return [ravel(at, layout.allocated, domain.extents)]
     return []

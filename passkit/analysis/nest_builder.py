@@ -15,11 +15,11 @@ from passkit.analysis.accesses import Index
 from passkit.analysis.domain import ReducedAxes, ValueKind, reduced_axes_of
 from passkit.analysis.domain_info import (
     DomainInfo,
-    check_fold,
-    largest_of,
-    others_of,
-    output_role,
-    space_over,
+    check_reduction,
+    domain_over,
+    largest_output,
+    output_kind,
+    shapes_of_others,
 )
 from passkit.analysis.extract import outputs_of
 from passkit.graph.graph import Graph
@@ -67,7 +67,7 @@ class NestBuilder:
         frame = _frame_of(self.graph, nodes) if self.reduced is None else self._frame(new)
         if frame != (self.anchor, self.reduced):
             return False
-        if any(s not in self.others for s in others_of(self.anchor, new)):
+        if any(s not in self.others for s in shapes_of_others(self.anchor, new)):
             return False
         self.nodes.update(new)
         return self.fits(new)
@@ -82,13 +82,13 @@ class NestBuilder:
         info, domain = self.info, self.info.domain
         accesses: list[_Access] = []
         for entry in outputs_of(self.graph, new, self.nodes):
-            role = output_role(info, entry)
-            if role is None:
+            kind = output_kind(info, entry)
+            if kind is None:
                 return False
-            accesses.append((entry.node, domain.index(role, known_shape(entry)), role))
+            accesses.append((entry.node, domain.index(kind, known_shape(entry)), kind))
         for n in new:
             reduced = reduced_axes_of(n)
-            if reduced is not None and check_fold(info, n, reduced, {}) is not None:
+            if reduced is not None and check_reduction(info, n, reduced, {}) is not None:
                 return False
         while accesses:
             access = accesses.pop()
@@ -100,18 +100,18 @@ class NestBuilder:
                 accesses += more
         return True
 
-    def _reads(self, node: Node, index: Index, role: ValueKind) -> list[_Access] | None:
+    def _reads(self, node: Node, index: Index, kind: ValueKind) -> list[_Access] | None:
         """Return the accesses by which a node computes an element; None if one does not fit."""
         info, reduced = self.info, reduced_axes_of(node)
-        if reduced is not None and check_fold(info, node, reduced, {index: role}) is not None:
+        if reduced is not None and check_reduction(info, node, reduced, {index: kind}) is not None:
             return None
         accesses: list[_Access] = []
         for entry, at in info.reads(node, index):
             if entry.node in self.nodes:
-                role_at = info.role_at(entry, at)
-                if reduced is not None and role_at is not ValueKind.FULL:
+                kind_at = info.kind_at(entry, at)
+                if reduced is not None and kind_at is not ValueKind.POINT:
                     return None
-                accesses.append((entry.node, at, role_at))
+                accesses.append((entry.node, at, kind_at))
         return accesses
 
 
@@ -121,9 +121,9 @@ def nest_builder_of(graph: Graph, nodes: Sequence[Node]) -> NestBuilder | None:
     if frame is None:
         return None
     anchor, reduced = frame
-    others = others_of(anchor, nodes)
+    others = shapes_of_others(anchor, nodes)
     chunks = None if reduced is None else reduced.chunks
-    domain = space_over(anchor, reduced, others)
+    domain = domain_over(anchor, reduced, others)
     info = DomainInfo(graph, domain, anchor if chunks else None, chunks)
     builder = NestBuilder(graph, set(nodes), anchor, reduced, others, info)
     return builder if builder.fits(nodes) else None
@@ -134,7 +134,7 @@ def _frame_of(graph: Graph, nodes: Sequence[Node]) -> _Frame | None:
     frames = _frames(nodes)
     if frames:
         return frames.pop() if len(frames) == 1 else None
-    return largest_of(outputs_of(graph, nodes, set(nodes))), None
+    return largest_output(outputs_of(graph, nodes, set(nodes))), None
 
 
 def _frames(nodes: Iterable[Node]) -> set[_Frame]:

@@ -98,8 +98,8 @@ def _accesses(info: DomainInfo, entry: Entry, sources: Mapping[Node, Entry]) -> 
     """
     shape = known_shape(entry)
     full = reduce_of(entry.node) is None and numel(shape) == info.domain.size
-    role = ValueKind.FULL if full else ValueKind.ROW
-    stack = [(entry, info.domain.index(role, shape))]
+    kind = ValueKind.POINT if full else ValueKind.REDUCED
+    stack = [(entry, info.domain.index(kind, shape))]
     visited = set(stack)
     accesses: dict[Entry, set[Sum]] = {}
     while stack:

@@ -16,16 +16,16 @@ from passkit.target import Target
 from passkit.values import dtype as dt
 
 
-def are_orderly(nodes: Iterable[Node], target: Target) -> bool:
+def read_in_order(nodes: Iterable[Node], target: Target) -> bool:
     """Return whether operators read in the order in which they write.
 
     None transposes values, gathers them, or steps over some. The order of rows does not matter if
     these are as long as ``long_row_nbytes`` of the target.
     """
-    return all(_is_orderly(n, target.fusion.long_row_nbytes) for n in nodes)
+    return all(_reads_in_order(n, target.fusion.long_row_nbytes) for n in nodes)
 
 
-def _is_orderly(node: Node, long_row_nbytes: int) -> bool:
+def _reads_in_order(node: Node, long_row_nbytes: int) -> bool:
     """Return whether an operator reads in order, or rows of so many bytes in any order."""
     assert node.op is not None
     if not node.op.has_attr("FElement"):

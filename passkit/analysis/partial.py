@@ -16,13 +16,13 @@ from passkit.graph.op import REQUIRED, OpPattern, get_op, register_op
 from passkit.values.dtype import DType, dtype_of, float32, float64
 from passkit.values.size import Shape
 
-PARTIAL = register_op(
+PARTIAL_REDUCE = register_op(
     "partial",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "axis": 0, "length": 1},
     doc="A reduction, each `length` steps of `axis` by themselves; a first axis counts them.",
 )
-JOIN = register_op(
+COMBINE_PARTIALS = register_op(
     "join",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "shape": (), "dtype": "float32"},
@@ -30,24 +30,24 @@ JOIN = register_op(
 )
 
 
-def split(node: Node, chunks: Chunks) -> Node:
+def split_reduction(node: Node, chunks: Chunks) -> Node:
     """The join of the partial results of a reduction, in place of it."""
     assert node.op is not None
     source = node.inputs[0]
     half = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
     cut = {"axis": chunks.axis, "length": chunks.length}
     whole = {"shape": known_shape(source), "dtype": str(source.dtype)}
-    part = Node(PARTIAL, (source,), {**half, **cut}, node.name and f"{node.name}_part")
-    return Node(JOIN, part.entries, {**half, **whole}, node.name, node.control)
+    part = Node(PARTIAL_REDUCE, (source,), {**half, **cut}, node.name and f"{node.name}_part")
+    return Node(COMBINE_PARTIALS, part.entries, {**half, **whole}, node.name, node.control)
 
 
-def whole_of(node: Node, shape: Shape, dtype: DType) -> Node:
+def original_reduction(node: Node, shape: Shape, dtype: DType) -> Node:
     """The reduction that ``node`` is a half of, on an input of its own."""
     source = Node(None, (), {"shape": shape, "dtype": dtype}, "x")
     return Node(get_op(node.params["of"]), source.entries, dict(node.params["given"]), node.name)
 
 
-def _fold(whole: Node) -> Reduce:
+def _reduction_of(whole: Node) -> Reduce:
     fold = reduce_of(whole)
     assert fold is not None
     return fold
@@ -58,26 +58,28 @@ def _dtype(entry: Entry) -> DType:
     return entry.dtype
 
 
-def _partial_fold(node: Node) -> Reduce:
+def _partial_reduction(node: Node) -> Reduce:
     source = node.inputs[0]
-    fold = _fold(whole_of(node, known_shape(source), _dtype(source)))
+    fold = _reduction_of(original_reduction(node, known_shape(source), _dtype(source)))
     chunks = Chunks(node.params["axis"], node.params["length"])
     return evolve(fold, finish=None, chunks=chunks)
 
 
 def _partial_shape(node: Node, shape: Shape) -> Shape:
-    whole = whole_of(node, shape, _dtype(node.inputs[0]))
+    whole = original_reduction(node, shape, _dtype(node.inputs[0]))
     count = (shape[node.params["axis"]] + (node.params["length"] - 1)) // node.params["length"]
     return (count, *known_shape(whole.entries[0]))
 
 
 def _partial_type(node: Node, dtype: DType) -> DType:
-    return _fold(whole_of(node, known_shape(node.inputs[0]), dtype)).identity.dtype
+    return _reduction_of(
+        original_reduction(node, known_shape(node.inputs[0]), dtype)
+    ).identity.dtype
 
 
-def _join_fold(node: Node) -> Reduce:
+def _combining_reduction(node: Node) -> Reduce:
     """The same combination along the first axis, and the finish of the whole."""
-    fold = _fold(_join_whole(node))
+    fold = _reduction_of(_combined_original(node))
     narrow = fold.identity.dtype
     wide = float64 if narrow is float32 and ast.is_sum(fold.combine, float32) else narrow
     shape = node.params["shape"]
@@ -105,16 +107,20 @@ def _widened(identity: Const, dtype: DType) -> Const:
     return identity if identity.dtype is dtype else ast.const(identity.value, dtype)
 
 
-def _join_whole(node: Node) -> Node:
-    return whole_of(node, node.params["shape"], dtype_of(node.params["dtype"]))
+def _combined_original(node: Node) -> Node:
+    return original_reduction(node, node.params["shape"], dtype_of(node.params["dtype"]))
 
 
-PARTIAL.set_attr("FReduce", _partial_fold)
-PARTIAL.set_attr("FInferShape", _partial_shape)
-PARTIAL.set_attr("FInferType", _partial_type)
-JOIN.set_attr("FReduce", _join_fold)
-JOIN.set_attr("FInferShape", lambda node, shape: known_shape(_join_whole(node).entries[0]))
-JOIN.set_attr("FInferType", lambda node, dtype: _join_whole(node).entries[0].dtype)
-for _half in (PARTIAL, JOIN):
-    _half.set_attr("TOpPattern", OpPattern.REDUCE)
-    _half.set_attr("TOpCost", "expensive")
+PARTIAL_REDUCE.set_attr("FReduce", _partial_reduction)
+PARTIAL_REDUCE.set_attr("FInferShape", _partial_shape)
+PARTIAL_REDUCE.set_attr("FInferType", _partial_type)
+COMBINE_PARTIALS.set_attr("FReduce", _combining_reduction)
+COMBINE_PARTIALS.set_attr(
+    "FInferShape", lambda node, shape: known_shape(_combined_original(node).entries[0])
+)
+COMBINE_PARTIALS.set_attr(
+    "FInferType", lambda node, dtype: _combined_original(node).entries[0].dtype
+)
+for _op in (PARTIAL_REDUCE, COMBINE_PARTIALS):
+    _op.set_attr("TOpPattern", OpPattern.REDUCE)
+    _op.set_attr("TOpCost", "expensive")

@@ -161,7 +161,7 @@ def _operand_maps(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...]:
     reads = _reads(node, block)
     if reads is None:
         unknown = Diagnostic("tile.unknown_reads", {"op": op.name})
-        return _expanded(entry, tile_map) or (unknown,) * len(shapes)
+        return _expansion_maps(entry, tile_map) or (unknown,) * len(shapes)
     if isinstance(reads, Diagnostic):
         return (reads,) * len(shapes)
     at: list[list[Index]] = [[] for _ in shapes]
@@ -315,21 +315,21 @@ def _reads(node: Node, block: Block) -> OperandAccesses | Diagnostic | None:
     assert node.op is not None
     if FElement.get(node.op.name) is not None:
         return list(accesses_of(node, block.index, block.extents).at)
-    for fold in (_reduced, _scanned):
+    for fold in (_reduction_access, _scan_access):
         found = fold(node, block)
         if found is not None:
             return [(0, found)]
     contract = contraction_of(node)
     if contract is not None:
         return (
-            _product(node, contract, block)
+            _product_accesses(node, contract, block)
             if isinstance(contract, Contract)
-            else _slid(node, block)
+            else _convolution_accesses(node, block)
         )
     return None
 
 
-def _reduced(node: Node, block: Block) -> Index | None:
+def _reduction_access(node: Node, block: Block) -> Index | None:
     """All elements along the folded axes; of a fold in chunks, those of its chunk."""
     fold = reduce_of(node)
     if fold is None:
@@ -352,7 +352,7 @@ def _reduced(node: Node, block: Block) -> Index | None:
     return tuple(out)
 
 
-def _scanned(node: Node, block: Block) -> Index | None:
+def _scan_access(node: Node, block: Block) -> Index | None:
     """All elements along the axis: those before an element are some of them."""
     scan = scan_of(node)
     if scan is None:
@@ -362,14 +362,14 @@ def _scanned(node: Node, block: Block) -> Index | None:
     return (*block.index[: scan.axis], step, *block.index[scan.axis + 1 :])
 
 
-def _product(node: Node, contract: Contract, block: Block) -> OperandAccesses | Diagnostic:
+def _product_accesses(node: Node, contract: Contract, block: Block) -> OperandAccesses | Diagnostic:
     """A row of the left operand and a column of the right one, of the same place in the batch.
 
     Blocks share out places and rows, or columns: who had parts of both would read again what
     others do.
     """
     *batch, row, column = block.index
-    cut = [bool(_digits_in(i, block)) for i in block.index]
+    cut = [bool(_tile_digits(i, block)) for i in block.index]
     if block.split is not None and cut[-1] and any(cut[:-1]):
         return Diagnostic("tile.product")
     step = block.fresh("k", contract.k)
@@ -381,11 +381,11 @@ def _product(node: Node, contract: Contract, block: Block) -> OperandAccesses | 
     return out
 
 
-def _digits_in(x: Expr, block: Block) -> list[Expr]:
+def _tile_digits(x: Expr, block: Block) -> list[Expr]:
     return [a for a, _ in normal(x, block.extents).terms if a in block.digits]
 
 
-def _slid(node: Node, block: Block) -> OperandAccesses:
+def _convolution_accesses(node: Node, block: Block) -> OperandAccesses:
     """A convolution: all of an image, and all filters."""
     image, filters = (known_shape(e) for e in node.inputs)
     rest = [block.fresh(f"r{k}", n) for k, n in enumerate(image[1:])]
@@ -393,7 +393,7 @@ def _slid(node: Node, block: Block) -> OperandAccesses:
     return [(0, (block.index[0], *rest)), (1, tuple(taps))]
 
 
-def _expanded(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...] | None:
+def _expansion_maps(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...] | None:
     """Propagate tile maps through a composite by its expansion; None without one."""
     node = entry.node
     assert node.op is not None

@@ -8,11 +8,11 @@ from __future__ import annotations
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, is_leaf
 
-BASE, WIDE, MOST = 12, 4, 255
+BASE_REGISTERS, WIDE, MOST = 12, 4, 255
 """Registers of indices and addresses; the bytes of one; and how many a thread has at most."""
 
 
-def registers_of(graph: Graph) -> int:
+def register_pressure(graph: Graph) -> int:
     """The registers that a thread needs about, for one point of each value that is alive."""
     nodes = graph.nodes
     first: dict[Entry, int] = {}
@@ -34,4 +34,4 @@ def registers_of(graph: Graph) -> int:
     for change in changes:
         alive += change
         most = max(most, alive)
-    return min(MOST, BASE + most)
+    return min(MOST, BASE_REGISTERS + most)

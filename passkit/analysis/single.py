@@ -17,7 +17,7 @@ def as_plan(graph: Graph) -> Graph:
     return graph.with_attrs(subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=())
 
 
-def single(node: Node, inputs: Sequence[Entry]) -> Graph:
+def single_node_plan(node: Node, inputs: Sequence[Entry]) -> Graph:
     """The plan of one node that reads variables.
 
     In a whole program other inputs may tell a size that is only a part of an extent here, as the

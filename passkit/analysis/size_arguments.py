@@ -12,7 +12,7 @@ from passkit.ast.tidy import map_statement, replace_children
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Size
 
-SMALL = 64
+MAX_LITERAL_EXTENT = 64
 """Extents up to this are written into the kernel; larger ones are arguments."""
 
 
@@ -35,7 +35,9 @@ def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
                 # A count that is known divides as any number does, by a reciprocal that is known.
                 return const(made.x.value, made.dtype) if isinstance(made.x, Const) else made
             return made
-        small = isinstance(x.size, int) and (x.fixed is Fixed.LITERAL or x.size <= SMALL)
+        small = isinstance(x.size, int) and (
+            x.fixed is Fixed.LITERAL or x.size <= MAX_LITERAL_EXTENT
+        )
         if x.fixed is Fixed.ARGUMENT or not small:
             return pool.setdefault(x.size, Var(f"n{len(pool)}", dt.int64))
         return const(x.size, dt.int64)

@@ -17,13 +17,13 @@ from passkit.values.size import Extent
 
 BLOCK = 16
 """Lanes, and turns of the other axis, of a block."""
-POINTS, WIDTHS = 16384, (BLOCK, 64, 256)
+TILE_POINTS, TILE_WIDTHS = 16384, (BLOCK, 64, 256)
 """The points of a tile of blocks, and how many lanes it may have."""
-FEW = MAX_COLUMNS
+MAX_NARROW = MAX_COLUMNS
 """The most elements of a last axis that lanes do not run along."""
 
 
-def block_axis(info: DomainInfo) -> Axis | None:
+def transposed_axis(info: DomainInfo) -> Axis | None:
     """The axis along which most of those inputs lie that the lanes step over, if there are any."""
     domain = info.domain
     if domain.reduced or len(domain.axes) < 2:
@@ -33,13 +33,13 @@ def block_axis(info: DomainInfo) -> Axis | None:
     for reads in info.input_accesses.values():
         for access in reads:
             for axis in others:
-                votes[axis] += lies_across(access, lane.var, axis.var)
+                votes[axis] += is_transposed(access, lane.var, axis.var)
     best = max(others, key=lambda a: votes[a])
     few = any(isinstance(n, int) and n < 2 for n in (best.extent, lane.extent))
     return best if votes[best] and not few else None
 
 
-def narrow_axis(info: DomainInfo) -> Axis | None:
+def penultimate_vector_axis(info: DomainInfo) -> Axis | None:
     """The axis before the last that lanes run along, where the last is narrow.
 
     What is read moves evenly along both, and no value depends on where it is.
@@ -48,7 +48,7 @@ def narrow_axis(info: DomainInfo) -> Axis | None:
     if domain.reduced or len(domain.axes) < 2:
         return None
     rows, last = domain.axes[-2:]
-    if not isinstance(last.extent, int) or not 1 < last.extent <= FEW:
+    if not isinstance(last.extent, int) or not 1 < last.extent <= MAX_NARROW:
         return None
     both = {rows.var, last.var}
     few = isinstance(rows.extent, int) and rows.extent <= last.extent
@@ -61,7 +61,7 @@ def narrow_axis(info: DomainInfo) -> Axis | None:
     return rows if even and not few and both.isdisjoint(info.pinned) else None
 
 
-def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
+def is_transposed(access: Sum, lane: Var, axis: Var) -> bool:
     """Whether an index steps one by one along ``axis``, and further along ``lane``."""
     if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, -1):
         return False
@@ -71,17 +71,17 @@ def lies_across(access: Sum, lane: Var, axis: Var) -> bool:
     )
 
 
-def rows_of(tile: int, few: int) -> int:
+def narrow_tile_rows(tile: int, few: int) -> int:
     """The rows of a few elements in a tile of about so many points: whole vectors of rows."""
     return max(BLOCK, tile // few // BLOCK * BLOCK)
 
 
-def tile_of(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
+def transposed_tile(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
     """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share.
 
     Another axis that makes one block has a tile of whole rows.
     """
     if isinstance(across, int) and across <= BLOCK:
-        return rows_of(tile, across), across
-    width = next((w for w in WIDTHS if isinstance(lane, int) and lane <= w), WIDTHS[-1])
-    return width, POINTS // width
+        return narrow_tile_rows(tile, across), across
+    width = next((w for w in TILE_WIDTHS if isinstance(lane, int) and lane <= w), TILE_WIDTHS[-1])
+    return width, TILE_POINTS // width

@@ -13,7 +13,7 @@ from math import prod
 
 from passkit import ast
 from passkit.analysis.accesses import Index, Reader
-from passkit.analysis.partial import whole_of
+from passkit.analysis.partial import original_reduction
 from passkit.ast import Expr, Reduce
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import walk
@@ -25,14 +25,14 @@ from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel
 
-MOST, TEXT = 64, 512
+MAX_LENGTH, MAX_OPERATORS = 64, 512
 """How many elements a short reduction has at most, and how many operators it repeats in all."""
-FEW = 8
+MAX_STRIDE = 8
 """The longest rows that lanes may step over, each through one of its own."""
-RESULTS = 64
+MIN_RESULTS = 64
 """Fewer results than this are no work for lanes that lie across."""
 
-SMALL = register_op(
+UNROLLED_REDUCE = register_op(
     "small_fold",
     num_inputs=1,
     params={"of": REQUIRED, "given": ()},
@@ -50,16 +50,16 @@ def unrolled_graphs(graph: Graph) -> Iterator[Graph]:
     folds = [n for n in graph.nodes if n.op is not None and FReduce.get(n.op.name) is not None]
     if not folds or any(n.op is not None and n.op.has_attr("FScan") for n in graph.nodes):
         return
-    small = [n for n in folds if _is_small(n)]
-    inner = _inner(graph, folds)
+    small = [n for n in folds if _can_unroll(n)]
+    inner = _without_producers(graph, folds)
     for some in (small, [n for n in small if n in inner]):
         if some and (some is small or len(some) < len(small)):
-            steps = max(prod(_taps(n)) for n in some)
-            if steps * len(graph.nodes) <= TEXT:
+            steps = max(prod(_reduced_extents(n)) for n in some)
+            if steps * len(graph.nodes) <= MAX_OPERATORS:
                 yield _with_unrolled(graph, set(some))
 
 
-def _inner(graph: Graph, folds: Collection[Node]) -> set[Node]:
+def _without_producers(graph: Graph, folds: Collection[Node]) -> set[Node]:
     """The reductions that come from no other."""
     behind, inner = set[Node](), set[Node]()
     for node in graph.nodes:
@@ -77,72 +77,72 @@ def _with_unrolled(graph: Graph, folds: Collection[Node]) -> Graph:
             return None
         assert node.op is not None
         given = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
-        return Node(SMALL, inputs, given, node.name).entries
+        return Node(UNROLLED_REDUCE, inputs, given, node.name).entries
 
     return graph.rebuild(change)
 
 
-def _is_small(node: Node) -> bool:
+def _can_unroll(node: Node) -> bool:
     """Whether a reduction has few steps, each of which mentions the total once."""
-    found, results = _fold(node), numel(known_shape(node.entries[0]))
-    if found.chunks is not None or (isinstance(results, int) and results < RESULTS):
+    found, results = _reduction_of(node), numel(known_shape(node.entries[0]))
+    if found.chunks is not None or (isinstance(results, int) and results < MIN_RESULTS):
         return False
-    taps = _taps(node)
+    taps = _reduced_extents(node)
     total = ast.left(found.identity.dtype)
     once = sum(x == total for x in walk(found.combine)) == 1
-    return bool(taps) and 2 <= prod(taps) <= MOST and once
+    return bool(taps) and 2 <= prod(taps) <= MAX_LENGTH and once
 
 
-def _taps(node: Node) -> tuple[int, ...]:
+def _reduced_extents(node: Node) -> tuple[int, ...]:
     """The extents that a reduction folds; nothing where one is unknown."""
     shape = known_shape(node.inputs[0])
-    found = [shape[k] for k in _fold(node).axes]
+    found = [shape[k] for k in _reduction_of(node).axes]
     known = tuple(n for n in found if isinstance(n, int))
     return known if len(known) == len(found) else ()
 
 
-def _fold(node: Node) -> Reduce:
+def _reduction_of(node: Node) -> Reduce:
     fold = reduce_of(node)
     assert fold is not None
     return fold
 
 
-def _whole(node: Node) -> Node:
+def _original(node: Node) -> Node:
     source = node.inputs[0]
     assert source.dtype is not None
-    return whole_of(node, known_shape(source), source.dtype)
+    return original_reduction(node, known_shape(source), source.dtype)
 
 
-def small_taps(node: Node) -> int:
+def unrolled_length(node: Node) -> int:
     """How many elements an operator folds at the point that needs them; 1 for any other."""
-    return prod(_taps(_whole(node))) if node.op is SMALL else 1
+    return prod(_reduced_extents(_original(node))) if node.op is UNROLLED_REDUCE else 1
 
 
 def _element(node: Node, index: Index, read: Reader) -> Expr:
     """Source: combine(combine(combine(identity, x0), x1), ...), from the first element on."""
-    whole = _whole(node)
-    found, shape = _fold(whole), known_shape(node.inputs[0])
+    whole = _original(node)
+    found, shape = _reduction_of(whole), known_shape(node.inputs[0])
     folded = dict.fromkeys(found.axes)
     kept = iter(i for k, i in enumerate(index) if not found.keepdims or k not in folded)
     at = [ast.size_of(0) if k in folded else next(kept) for k in range(len(shape))]
-    total: Expr | None = found.identity if _begins(found) else None
-    for taps in product(*(range(n) for n in _taps(whole))):
+    total: Expr | None = found.identity if _starts_with_identity(found) else None
+    for taps in product(*(range(n) for n in _reduced_extents(whole))):
         for k, tap in zip(found.axes, taps, strict=True):
             at[k] = ast.size_of(tap)
         value = read(*at)
         value = value if found.prepare is None else found.prepare(value)
-        total = value if total is None else _joined(found, total, value)
+        total = value if total is None else _combined(found, total, value)
     assert total is not None
-    count = ast.const(prod(_taps(whole)), dt.int64)
+    count = ast.const(prod(_reduced_extents(whole)), dt.int64)
     return total if found.finish is None else found.finish(total, count)
 
 
-def _begins(found: Reduce) -> bool:
+def _starts_with_identity(found: Reduce) -> bool:
     """Whether the identity takes part: zeros of either sign add up to 0 in any kernel."""
     return found.identity.dtype.is_float and ast.is_sum(found.combine, found.identity.dtype)
 
 
-def _joined(found: Reduce, total: Expr, value: Expr) -> Expr:
+def _combined(found: Reduce, total: Expr, value: Expr) -> Expr:
     """The total with one more element."""
     dtype = found.identity.dtype
     sides = {ast.left(dtype): total, ast.right(dtype): value}
@@ -154,17 +154,17 @@ def _joined(found: Reduce, total: Expr, value: Expr) -> Expr:
 
 
 def _shape(node: Node, shape: Shape) -> Shape:
-    return known_shape(_whole(node).entries[0])
+    return known_shape(_original(node).entries[0])
 
 
 def _type(node: Node, dtype: DType) -> DType:
-    found = whole_of(node, known_shape(node.inputs[0]), dtype).entries[0].dtype
+    found = original_reduction(node, known_shape(node.inputs[0]), dtype).entries[0].dtype
     assert found is not None
     return found
 
 
-SMALL.set_attr("FElement", _element)
-SMALL.set_attr("FInferShape", _shape)
-SMALL.set_attr("FInferType", _type)
-SMALL.set_attr("TOpPattern", OpPattern.INJECTIVE)
-SMALL.set_attr("TOpCost", "expensive")
+UNROLLED_REDUCE.set_attr("FElement", _element)
+UNROLLED_REDUCE.set_attr("FInferShape", _shape)
+UNROLLED_REDUCE.set_attr("FInferType", _type)
+UNROLLED_REDUCE.set_attr("TOpPattern", OpPattern.INJECTIVE)
+UNROLLED_REDUCE.set_attr("TOpCost", "expensive")

@@ -47,12 +47,12 @@ class DomainCluster:
         cluster = cls(depth, graph.shape(entry))
         if reduction is not None:
             cluster.reduced, cluster.chunks = reduction.axes, reduction.chunks
-        cluster.add(node, ValueKind.FULL if reduce_of(node) is None else ValueKind.ROW)
+        cluster.add(node, ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED)
         return cluster
 
-    def add(self, node: Node, role: ValueKind) -> None:
+    def add(self, node: Node, kind: ValueKind) -> None:
         """Add a node, whose producers are members or are read from outside."""
-        self.members[node] = role
+        self.members[node] = kind
         self.reads.update(e for e in node.inputs if e.node not in self.members)
 
     @property
@@ -77,42 +77,42 @@ def check_domain(graph: Graph, cluster: DomainCluster, node: Node) -> Diagnostic
     scan = scan_of(node)
     if scan is not None:
         return _check_scan(graph, cluster, node, scan)
-    role = role_in(graph, cluster, node)
+    kind = kind_in(graph, cluster, node)
     shape = graph.shape(node.entries[0])
-    if role is None:
+    if kind is None:
         return Diagnostic("domain.shape", {"shape": shape, "domain": cluster.shape})
     inside = [e for e in node.inputs if e.node in cluster.members]
     is_plain = node.op is not None and FElement.get(node.op.name) is None
     if is_plain and all(
-        graph.shape(e) == shape and cluster.members[e.node] is role for e in inside
+        graph.shape(e) == shape and cluster.members[e.node] is kind for e in inside
     ):
         return None
-    return check_reads(graph, cluster, node, role)
+    return check_reads(graph, cluster, node, kind)
 
 
-def role_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | None:
-    """Return FULL or ROW by the number of elements; None if neither has so many.
+def kind_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | None:
+    """Return POINT or REDUCED by the number of elements; None if neither has so many.
 
-    A value that is computed of row values only is a ROW.
+    A value that is computed of reduced values only is REDUCED.
     """
     total = numel(graph.shape(node.entries[0]))
     domain = cluster.domain
     producers = (e.node for e in node.inputs)
-    roles = {cluster.members[n] for n in producers if n in cluster.members}
-    if cluster.reduced is not None and total == domain.rows and ValueKind.FULL not in roles:
-        return ValueKind.ROW
-    return ValueKind.FULL if total == domain.size else None
+    kinds = {cluster.members[n] for n in producers if n in cluster.members}
+    if cluster.reduced is not None and total == domain.rows and ValueKind.POINT not in kinds:
+        return ValueKind.REDUCED
+    return ValueKind.POINT if total == domain.size else None
 
 
 def check_reads(
-    graph: Graph, cluster: DomainCluster, node: Node, role: ValueKind
+    graph: Graph, cluster: DomainCluster, node: Node, kind: ValueKind
 ) -> Diagnostic | None:
     """Return which member a node reads at another point than where that is computed, if one."""
     info = DomainInfo(graph, cluster.domain)
-    index = cluster.domain.index(role, graph.shape(node.entries[0]))
+    index = cluster.domain.index(kind, graph.shape(node.entries[0]))
     for entry, read_index in info.reads(node, index):
         computed = cluster.members.get(entry.node)
-        if computed is not None and info.role_at(entry, read_index) is not computed:
+        if computed is not None and info.kind_at(entry, read_index) is not computed:
             return Diagnostic("domain.index", {"value": graph.names[entry.node]})
     return None
 
@@ -123,7 +123,7 @@ def _check_reduction(
     """Return why a reduction of a member cannot be computed in the domain of the cluster."""
     entry, axes = node.inputs[0], reduction.axes
     shape = graph.shape(entry)
-    if cluster.members.get(entry.node) is not ValueKind.FULL:
+    if cluster.members.get(entry.node) is not ValueKind.POINT:
         return Diagnostic("domain.nested_reduction")
     if cluster.reduced is None:
         if numel(shape[k] for k in axes) == 1:
@@ -136,7 +136,7 @@ def _check_scan(graph: Graph, cluster: DomainCluster, node: Node, scan: Scan) ->
     """Return why a scan cannot be computed in the domain of a cluster."""
     entry = node.inputs[0]
     shape = graph.shape(entry)
-    if cluster.members.get(entry.node, ValueKind.FULL) is not ValueKind.FULL:
+    if cluster.members.get(entry.node, ValueKind.POINT) is not ValueKind.POINT:
         return Diagnostic("domain.nested_scan")
     if _directions(cluster) - {scan.reverse}:
         return Diagnostic("domain.scan_direction")
@@ -175,7 +175,7 @@ def check_crossing_reads(
             problem = check_reads(graph, merged, node, merged.members[node])
             if problem is not None:
                 return problem
-        elif inside and merged.members[inside[0]] is not ValueKind.FULL:
+        elif inside and merged.members[inside[0]] is not ValueKind.POINT:
             return Diagnostic("domain.nested_reduction")
     if any(e.node in other.members for n in home.duplicated for e in n.inputs):
         return Diagnostic("graph.repeated_reader")
@@ -199,7 +199,7 @@ def check_reduced_axes(
     if numel(shape) != domain.size:
         return Diagnostic("domain.reduced_shape", {"shape": shape})
     try:
-        index = domain.index(ValueKind.FULL, shape)
+        index = domain.index(ValueKind.POINT, shape)
     except PasskitError:
         return Diagnostic("domain.axes")
-    return None if domain.folds(index, axes) else Diagnostic("domain.axes")
+    return None if domain.reduces_dims(index, axes) else Diagnostic("domain.axes")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from passkit.analysis.accesses import written_out
+from passkit.analysis.accesses import expression_size
 from passkit.analysis.recompute import is_expensive
 from passkit.fusion.domain_cluster import DomainCluster
 from passkit.graph.graph import Graph
@@ -30,7 +30,7 @@ def are_cheap(
     takes_rows = any(_takes_one_of_each_row(n) for n in nodes)
     if takes_rows and _num_readers(graph, cluster, nodes) > limits.slice_readers:
         return False
-    return written_out(sorted(nodes, key=graph.positions.__getitem__)) <= limits.repeated_terms
+    return expression_size(sorted(nodes, key=graph.positions.__getitem__)) <= limits.repeated_terms
 
 
 def _takes_one_of_each_row(node: Node) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from passkit.analysis.group import Group
-from passkit.analysis.ordered_accesses import are_orderly
+from passkit.analysis.ordered_accesses import read_in_order
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.memory import Memory, penalty
@@ -215,7 +215,7 @@ class Explorer:
         target, limits = self.scorer.target, self.scorer.target.fusion
         share = limits.min_product_share if has_product else limits.min_gather_share
         least = max(limits.min_gain, share * apart)
-        if has_product or schedule is None or not are_orderly(group.ops, target):
+        if has_product or schedule is None or not read_in_order(group.ops, target):
             return least
         is_sure = schedule.multi_nest is not None or schedule.seconds <= self._work(members)
         return limits.sure_gain if is_sure else least

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from passkit.analysis.group import FUSED, Decision, Kind
-from passkit.analysis.partial import JOIN, PARTIAL
+from passkit.analysis.partial import COMBINE_PARTIALS, PARTIAL_REDUCE
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
 from passkit.fusion.options import FusionOptions
@@ -53,7 +53,7 @@ def _pairs(graph: Graph) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     for node in graph.nodes:
         if node.op is not FUSED or node in results:
             continue
-        if any(e.node.op is not PARTIAL for e in group_in(node).graph.outputs):
+        if any(e.node.op is not PARTIAL_REDUCE for e in group_in(node).graph.outputs):
             continue
         readers = tuple(dict.fromkeys(n for e in node.entries for n in graph.users.get(e, ())))
         if readers and all(_joins(n, node) for n in readers):
@@ -67,8 +67,8 @@ def _joins(node: Node, chunks: Node) -> bool:
     group = group_in(node)
     read = {v for v, e in zip(group.inputs, node.inputs, strict=True) if e.node is chunks}
     return all(
-        n.op is JOIN for n in group.graph.nodes if any(e.node in read for e in n.inputs)
-    ) and not any(n.op is PARTIAL for n in group.graph.nodes)
+        n.op is COMBINE_PARTIALS for n in group.graph.nodes if any(e.node in read for e in n.inputs)
+    ) and not any(n.op is PARTIAL_REDUCE for n in group.graph.nodes)
 
 
 def _may_join(

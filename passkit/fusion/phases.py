@@ -17,7 +17,7 @@ from passkit.analysis.chunks import chunks_of
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
 from passkit.analysis.nests import contract_of, form_nests
-from passkit.analysis.partial import split
+from passkit.analysis.partial import split_reduction
 from passkit.analysis.recompute import RECOMPUTE
 from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
@@ -98,8 +98,8 @@ def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe |
     """
     group = held.value
     nodes = enumerate(group.graph.nodes)
-    split = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
-    long = tuple((k, c) for k, c in split if c is not None)
+    chunks = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
+    long = tuple((k, c) for k, c in chunks if c is not None)
     plan = plan_group(group, target)
     if isinstance(plan, Schedule) and not long and not _is_idle(group, plan, target):
         return None
@@ -144,7 +144,9 @@ def _split(group: Group, cuts: Sequence[tuple[int, Chunks]]) -> Group:
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         """Return the result of a split reduction; None for other nodes."""
-        return split(node.replaced(inputs), chunks[node]).entries if node in chunks else None
+        if node not in chunks:
+            return None
+        return split_reduction(node.replaced(inputs), chunks[node]).entries
 
     graph, new = group.graph.rebuilt(change)
     origin: dict[Node, str] = {}

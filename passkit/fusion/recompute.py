@@ -301,5 +301,5 @@ def _computes(groups: ClusterGroups, number: int, entry: Entry) -> bool:
     info = analyze_domain(group.graph)
     name = groups.graph.names[entry.node]
     return isinstance(info, DomainInfo) and any(
-        ValueKind.FULL in role for n, role in info.roles.items() if group.origin.get(n) == name
+        ValueKind.POINT in kind for n, kind in info.kinds.items() if group.origin.get(n) == name
     )

@@ -1,6 +1,6 @@
 """The first groups of the strategy "stitch": producers before consumers, each joins what it can.
 
-A group has one iteration domain, in which its values are FULL, or ROW after a reduction. Every
+A group has one iteration domain, in which its values are POINT, or REDUCED after a reduction. Every
 group has a depth, and edges between groups lead to larger depths, so that no cycle can arise. A
 group may be moved deeper if all that reads it is deeper still.
 """
@@ -17,7 +17,7 @@ from passkit.fusion.domain_cluster import (
     check_domain,
     check_reduced_axes,
     check_scan_directions,
-    role_in,
+    kind_in,
 )
 from passkit.fusion.duplicates import are_cheap
 from passkit.fusion.fusible import why_opaque
@@ -143,13 +143,13 @@ class _Seed:
         if reduction is not None and cluster.reduced is None:
             shape = self.graph.shape(node.inputs[0])
             cluster.set_reduction(shape, reduction.axes, reduction.chunks)
-        role: ValueKind | None
+        kind: ValueKind | None
         if reduction is not None:
-            role = ValueKind.FULL if reduce_of(node) is None else ValueKind.ROW
+            kind = ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED
         else:
-            role = role_in(self.graph, cluster, node)
-        assert role is not None
-        cluster.add(node, role)
+            kind = kind_in(self.graph, cluster, node)
+        assert kind is not None
+        cluster.add(node, kind)
         self._set_cluster(cluster, node)
         self._note(cluster, node, Diagnostic("fused.domain"))
         return None
@@ -233,11 +233,11 @@ class _Seed:
                 return problem
         before = home.shape, home.reduced, home.chunks
         if other.reduced is not None and home.reduced is None:
-            if ValueKind.ROW in home.members.values():
+            if ValueKind.REDUCED in home.members.values():
                 return Diagnostic("domain.reductions")
             home.set_reduction(other.shape, other.reduced, other.chunks)
-        roles = {n: ValueKind.ROW if are_rows else r for n, r in other.members.items()}
-        members = {**home.members, **roles}
+        kinds = {n: ValueKind.REDUCED if are_rows else r for n, r in other.members.items()}
+        members = {**home.members, **kinds}
         merged = DomainCluster(home.depth, home.shape, members, {}, home.reduced, home.chunks)
         problem = check_scan_directions(home, other) or self.legality.merge(home, other)
         problem = problem or check_crossing_reads(self.graph, merged, home, other)
@@ -248,8 +248,8 @@ class _Seed:
         if problem is not None:
             home.set_reduction(*before)
             return problem
-        for n, role in roles.items():
-            home.members[n] = role
+        for n, kind in kinds.items():
+            home.members[n] = kind
             self.cluster_of[n] = home
         self._move(home, max(home.depth, other.depth))
         for n in other.duplicated:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.analysis.chunks import chunks_of
-from passkit.analysis.partial import split
+from passkit.analysis.partial import split_reduction
 from passkit.ast import Chunks, Contract
 from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.graph import Graph
@@ -63,7 +63,7 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
         if node not in chunks or not context.spend(f"SplitReduce: {node.where}"):
             return None
         reduction = node if inputs == node.inputs else node.replaced(inputs)
-        return split(reduction, chunks[node]).entries
+        return split_reduction(reduction, chunks[node]).entries
 
     return graph.rebuild(replace)
 

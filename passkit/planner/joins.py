@@ -12,7 +12,7 @@ from attrs import evolve
 
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
-from passkit.analysis.partial import JOIN, PARTIAL
+from passkit.analysis.partial import COMBINE_PARTIALS, PARTIAL_REDUCE
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
 from passkit.ir.loop import WARP, Bind
@@ -35,8 +35,8 @@ def joined_phases(graph: Graph) -> tuple[tuple[int, ...], tuple[int, ...]] | Non
     None if a graph joins no partial results, or some that are no outputs.
     """
     number = {e: k for k, e in enumerate(graph.outputs)}
-    joined = [n.inputs[0] for n in graph.nodes if n.op is JOIN]
-    if not joined or any(e not in number or e.node.op is not PARTIAL for e in joined):
+    joined = [n.inputs[0] for n in graph.nodes if n.op is COMBINE_PARTIALS]
+    if not joined or any(e not in number or e.node.op is not PARTIAL_REDUCE for e in joined):
         return None
     first = tuple(sorted({number[e] for e in joined}))
     rest = tuple(k for k in range(len(graph.outputs)) if k not in first)
@@ -92,7 +92,7 @@ def _join_actions(
         target: the GPU.
     """
     extents = [a.extent for a in (*chunks.axes, *joins.axes)]
-    if not all(isinstance(n, int) for n in extents) or not chunks.axes[0].counts_chunks:
+    if not all(isinstance(n, int) for n in extents) or not chunks.axes[0].is_chunk_axis:
         return None
     kept = numel(a.extent for a in chunks.axes if a.role is not AxisRole.REDUCED)
     if joins.is_chunked or not at_least(target.rules.max_partial, kept):

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from attrs import evolve
 
-from passkit.analysis.components import aim_of, points_of_tile
+from passkit.analysis.components import seconds_per_tile, tile_points
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import FUSED, Group, Kind
@@ -233,7 +233,7 @@ def _packed(group: Group, target: Target) -> Schedule | Diagnostic:
             return Diagnostic("pack.part_nests")
         schedules.append(schedule)
     seconds = [s.seconds for s in schedules]
-    aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
+    aim = seconds_per_tile(seconds, target.tiling) if target.lanes > 1 else 0.0
     if aim:
         for k, part in enumerate(parts):
             tile = _tile_points(schedules[k], aim, target)
@@ -272,7 +272,7 @@ def _tile_points(schedule: Schedule, aim: float, target: Target) -> int:
     points = schedule.domain.size
     if not isinstance(points, int) or points == 0:  # a reduction of nothing takes time, too
         return target.tile
-    return points_of_tile(schedule.seconds / points, aim, target)
+    return tile_points(schedule.seconds / points, aim, target)
 
 
 def inplace_pairs(node: Node) -> list[tuple[int, int]]:
@@ -339,7 +339,7 @@ def _may_overwrite(info: DomainInfo, variable: Node, result: Entry) -> bool:
     if not info.domain.reduced:
         return all(at == info.domain.full for at in accesses)
     readers = [n for n in info.graph.nodes if any(e.node is variable for e in n.inputs)]
-    are_rows = all(info.roles.get(n) is ValueKind.ROW for n in (*readers, result.node))
+    are_rows = all(info.kinds.get(n) is ValueKind.REDUCED for n in (*readers, result.node))
     if not are_rows or any(at != info.domain.row for at in accesses):
         return False
     before, behind = _around_reductions(info.graph)

@@ -14,7 +14,7 @@ import numpy as np
 from attrs import field, frozen
 
 from passkit.analysis.group import FUSED, Group
-from passkit.analysis.single import single
+from passkit.analysis.single import single_node_plan
 from passkit.errors import PasskitError, SettingError
 from passkit.fusion.flatten import flatten
 from passkit.graph.graph import Graph
@@ -218,7 +218,7 @@ class _BisectionTrial:
         feeds = {k: v for k, v in self.feeds.items() if k in input_names}
         values = interpret(upstream, feeds, State.of(upstream).arrays) if inputs else []
         entries = {e: var(f"x{k}", graph.shape(e), graph.dtype(e)) for k, e in enumerate(inputs)}
-        isolated = single(node, [entries[e] for e in node.inputs])
+        isolated = single_node_plan(node, [entries[e] for e in node.inputs])
         feeds = {f"x{k}": v for k, v in enumerate(values)}
         feeds |= self.size_feeds(isolated, feeds)
         names = [f"y{k}" for k in range(len(node.entries))]

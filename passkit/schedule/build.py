@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from attrs import evolve
 
-from passkit.analysis.components import aim_of, bundles
+from passkit.analysis.components import seconds_per_tile, shared_tiles
 from passkit.analysis.domain import ValueKind
 from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import is_expensive
-from passkit.analysis.size_arguments import SMALL
+from passkit.analysis.size_arguments import MAX_LITERAL_EXTENT
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
@@ -45,13 +45,13 @@ def single_nest_schedule(
 def _is_long_text(info: DomainInfo, target: Target) -> bool:
     """Return whether an unrolled row that fits in registers would call too many functions.
 
-    Rows of up to `SMALL` elements are unrolled in any case.
+    Rows of up to `MAX_LITERAL_EXTENT` elements are unrolled in any case.
     """
     length = info.domain.axes[-1].extent
     assert isinstance(length, int)  # only short rows are staged in registers
-    if length <= SMALL:
+    if length <= MAX_LITERAL_EXTENT:
         return False
-    full = [n for n, role in info.roles.items() if ValueKind.FULL in role and reduce_of(n) is None]
+    full = [n for n, kind in info.kinds.items() if ValueKind.POINT in kind and reduce_of(n) is None]
     vectors = -(-length // target.lanes)
     return vectors * sum(map(is_expensive, full)) > target.tiling.register_functions
 
@@ -59,12 +59,12 @@ def _is_long_text(info: DomainInfo, target: Target) -> bool:
 def packed_schedule(parts: Sequence[Schedule], target: Target) -> Schedule:
     """Return the schedule of a pack of ``parts``; small parts share tiles."""
     seconds = [p.seconds for p in parts]
-    aim = aim_of(seconds, target.tiling) if target.lanes > 1 else 0.0
+    aim = seconds_per_tile(seconds, target.tiling) if target.lanes > 1 else 0.0
     is_small = [2 * p.seconds < aim and _is_one_small_tile(p) for p in parts]
     return evolve(
         _of_parts(Composition.PACKED, parts),
         seconds=sum(seconds) if all(seconds) else 0.0,
-        shared_tiles=tuple(map(tuple, bundles(seconds, is_small, aim))),
+        shared_tiles=tuple(map(tuple, shared_tiles(seconds, is_small, aim))),
     )
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
-from passkit.analysis.ordered_accesses import are_orderly
+from passkit.analysis.ordered_accesses import read_in_order
 from passkit.analysis.recompute import is_expensive
-from passkit.analysis.register_pressure import registers_of
+from passkit.analysis.register_pressure import register_pressure
 from passkit.analysis.tilemap import guessed
 from passkit.ast.folds import Contract
 from passkit.graph.node import Node, is_leaf, known_shape
@@ -58,7 +58,7 @@ def kernel_cost(group: Group, schedule: Schedule, target: Target) -> float:
     work = _work(group, schedule, target) * _stream_slowdown(group, target)
     work = max(work, _memory_seconds(group, target))
     if target.limits.shared:
-        return target.slowdown(registers_of(group.graph), 0) * work
+        return target.slowdown(register_pressure(group.graph), 0) * work
     return work
 
 
@@ -141,7 +141,9 @@ def _nest_seconds(group: Group, nest: TileNest, multi_nest: MultiNest, target: T
 
 def _reads_in_order(group: Group, multi_nest: MultiNest, target: Target) -> bool:
     """Return whether no nest is a matrix product, and all read in the order in which they write."""
-    return all(p.schedule is not None for p in multi_nest.nests) and are_orderly(group.ops, target)
+    return all(p.schedule is not None for p in multi_nest.nests) and read_in_order(
+        group.ops, target
+    )
 
 
 def _reduces(group: Group, nest: TileNest) -> bool:
@@ -213,12 +215,14 @@ def _vector_loop(schedule: Schedule) -> tuple[int, int]:
     """Return how often the vector loop of a single-nest kernel runs, and its iterations."""
     loops = TileLoops(schedule.domain, schedule)
     axis = loops.vector_axis
-    others = [a for a in schedule.axes if a not in (axis, loops.unrolled_axis) and not a.counting]
-    runs = numel(a.steps for a in others)
-    width = axis.steps if schedule.width is None else schedule.width
-    assert isinstance(runs, int) and isinstance(axis.steps, int) and isinstance(width, int)
-    iterations = min(max(1, width), max(1, axis.steps))
-    return runs * -(-axis.steps // iterations), iterations
+    others = [
+        a for a in schedule.axes if a not in (axis, loops.unrolled_axis) and not a.is_chunk_axis
+    ]
+    runs = numel(a.length for a in others)
+    width = axis.length if schedule.width is None else schedule.width
+    assert isinstance(runs, int) and isinstance(axis.length, int) and isinstance(width, int)
+    iterations = min(max(1, width), max(1, axis.length))
+    return runs * -(-axis.length // iterations), iterations
 
 
 def _vector_waste(schedule: Schedule, target: Target) -> float:

@@ -179,10 +179,15 @@ class _NestAccesses:
             if n in visited or (is_leaf(n) and not n.is_variable):
                 continue
             visited.add(n)
-            role = self.info.roles.get(n, ValueKind.INLINE)
-            if n.is_variable or reduce_of(n) is not None or n in staged or ValueKind.ROW in role:
+            kind = self.info.kinds.get(n, ValueKind.INLINE)
+            if (
+                n.is_variable
+                or reduce_of(n) is not None
+                or n in staged
+                or ValueKind.REDUCED in kind
+            ):
                 read.append(n)
-            if reduce_of(n) is None and not (n in staged and role is ValueKind.FULL):
+            if reduce_of(n) is None and not (n in staged and kind is ValueKind.POINT):
                 stack += [e.node for e in n.inputs]
         return read
 
@@ -207,7 +212,7 @@ class _NestAccesses:
 
     def is_pointwise(self, node: Node) -> bool:
         """Return whether a value has an element for each point."""
-        return reduce_of(node) is None and ValueKind.FULL in self.info.roles[node]
+        return reduce_of(node) is None and ValueKind.POINT in self.info.kinds[node]
 
 
 class _TileLiveness:

@@ -14,7 +14,7 @@ from attrs import frozen
 
 from passkit.analysis.domain import Axis
 from passkit.analysis.domain_info import DomainInfo
-from passkit.analysis.register_pressure import registers_of
+from passkit.analysis.register_pressure import register_pressure
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
@@ -52,14 +52,14 @@ class NestAxis:
         extent: the number of steps of the whole axis.
         role: what the axis is.
         chunk: for a reduced axis, the steps that a row has of it, if not all; else None.
-        counts_chunks: whether the axis counts these chunks.
+        is_chunk_axis: whether the axis counts these chunks.
     """
 
     name: str
     extent: Extent
     role: AxisRole = AxisRole.KEPT
     chunk: Extent | None = None
-    counts_chunks: bool = False
+    is_chunk_axis: bool = False
 
     @property
     def length(self) -> Extent:
@@ -70,7 +70,7 @@ class NestAxis:
         """Return the axis as in the text of a schedule."""
         reduced = " reduce" if self.role is AxisRole.REDUCED else ""
         chunk = "" if self.chunk is None else f" chunk {self.chunk}"
-        return f"{self.name}:{self.extent}{' chunks' if self.counts_chunks else ''}{reduced}{chunk}"
+        return f"{self.name}:{self.extent}{' chunks' if self.is_chunk_axis else ''}{reduced}{chunk}"
 
 
 @frozen(eq=False, slots=False)
@@ -104,7 +104,11 @@ class LoopNest:
         has_columns = any(a.reduced for a in axes) and not axes[-1].reduced
         return tuple(
             NestAxis(
-                a.var.name, a.extent, _role(a, has_columns and a is axes[-1]), a.chunk, a.counting
+                a.var.name,
+                a.extent,
+                _role(a, has_columns and a is axes[-1]),
+                a.chunk,
+                a.is_chunk_axis,
             )
             for a in axes
         )
@@ -182,7 +186,7 @@ class LoopNest:
 
         ``rules`` has those that it needs besides its values.
         """
-        live = max(rules.base_registers, registers_of(self.graph) + rules.index_registers)
+        live = max(rules.base_registers, register_pressure(self.graph) + rules.index_registers)
         return live + (rules.float64_registers if self.traffic.nbytes == 8 else 0)
 
     @cached_property

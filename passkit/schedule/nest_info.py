@@ -19,7 +19,7 @@ from passkit.analysis.group import Group
 from passkit.analysis.recompute import is_expensive
 from passkit.analysis.tile_layout import TileLayout
 from passkit.analysis.tilemap import Split, TileMap, guessed
-from passkit.analysis.transposed_accesses import block_axis
+from passkit.analysis.transposed_accesses import transposed_axis
 from passkit.ast import Var
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
@@ -95,9 +95,9 @@ def _tile_of_results(
     """Return the largest result and the points of a tile, which all results must have."""
     tiles = []
     for node, entry in zip(results, info.graph.outputs, strict=True):
-        full = reduce_of(node) is None and ValueKind.FULL in info.roles[entry.node]
-        role = ValueKind.FULL if full else ValueKind.ROW
-        domain_tile = domain_tile_of(info.domain, layouts[node].tile_map, role)
+        full = reduce_of(node) is None and ValueKind.POINT in info.kinds[entry.node]
+        kind = ValueKind.POINT if full else ValueKind.REDUCED
+        domain_tile = domain_tile_of(info.domain, layouts[node].tile_map, kind)
         if domain_tile is None:
             return Diagnostic("tile.window_axis", {"value": node.label}, (node.label,))
         tiles.append(domain_tile)
@@ -160,7 +160,7 @@ def _has_rows_along_vectors(domain: Domain, layout: TileLayout, node: Node) -> b
     if numel(shape) != domain.size or reduce_of(node) is not None:
         return False
     axis = domain.axes[-1]
-    index = domain.index(ValueKind.FULL, shape)
+    index = domain.index(ValueKind.POINT, shape)
     place = layout.local(index, Var("first", dt.int64), domain.extents)
     is_row = axis.extent == shape[-1] and place.coefficient(axis.var) == 1
     return is_row and all(isinstance(atom, Var) for atom, _ in place.terms)
@@ -185,7 +185,7 @@ def nest_schedules(
     info, domain, domain_tile = nest.info, nest.info.domain, nest.domain_tile
     last = domain.axes[-1]
     rows = [a for a in domain.kept if a not in domain_tile.fixed and a is not last]
-    across = block_axis(info) if target.lanes > 1 else None
+    across = transposed_axis(info) if target.lanes > 1 else None
     choices: list[tuple[Composition, Split, Extent | None]] = []
     if last.reduced:
         count = domain_tile.length(rows[0]) if len(rows) == 1 else 0

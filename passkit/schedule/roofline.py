@@ -28,8 +28,8 @@ def roofline_seconds(info: DomainInfo, target: Target, points: int | None = None
     if not isinstance(size, int):
         return 0.0
     per_point = 0.0
-    for node, role in info.roles.items():
-        if role is not ValueKind.ROW:
+    for node, kind in info.kinds.items():
+        if kind is not ValueKind.REDUCED:
             operation = target.expensive if is_expensive(node) else target.light
             per_point += operation * max(1, len(info.uses[node]))
     return max(per_point * size, target.moving(least_bytes(info.graph)))

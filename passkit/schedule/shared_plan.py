@@ -283,7 +283,7 @@ def same_row_value(node: Node, domain: Domain) -> Entry | None:
     if not node.op.has_attr("FElement") or reduce_of(node) is not None:
         return None
     shape, extents = known_shape(node.entries[0]), domain.extents
-    accesses = accesses_of(node, domain.index(ValueKind.ROW, shape), extents)
+    accesses = accesses_of(node, domain.index(ValueKind.REDUCED, shape), extents)
     if not accesses.plain:
         return None
     number, index = accesses.at[0]

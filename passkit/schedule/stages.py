@@ -48,11 +48,11 @@ def split_stages(
     graph, nodes, depths = info.graph, info.graph.nodes, _reduction_depths(info.graph)
     number = {n: k for k, n in enumerate(nodes)}
     reductions = [n for n in nodes if reduce_of(n) is not None]
-    full = {n for n, r in info.roles.items() if ValueKind.FULL in r} - {*reductions}
+    full = {n for n, r in info.kinds.items() if ValueKind.POINT in r} - {*reductions}
     outputs = list(enumerate(graph.outputs))
     last_stage = max(
         [depths[n.inputs[0].node] for n in reductions]
-        + [depths[e.node] for _, e in outputs if ValueKind.FULL in info.roles[e.node]]
+        + [depths[e.node] for _, e in outputs if ValueKind.POINT in info.kinds[e.node]]
         + [0]
     )
     last_reader: dict[Node, int] = {}
@@ -69,7 +69,7 @@ def split_stages(
         return tuple(
             number[n]
             for n in nodes
-            if ValueKind.ROW in info.roles.get(n, ValueKind.INLINE)
+            if ValueKind.REDUCED in info.kinds.get(n, ValueKind.INLINE)
             and n not in full
             and depths[n] == depth
         )
@@ -118,7 +118,7 @@ def _values_to_stage(
         if is_leaf(node) or node in seen or reduce_of(node) is not None:
             continue
         seen.add(node)
-        if ValueKind.FULL not in info.roles.get(node, ValueKind.INLINE):
+        if ValueKind.POINT not in info.kinds.get(node, ValueKind.INLINE):
             continue
         reader = last_reader.get(node)
         is_staged = recompute_cost(node, cheap) > cheap if reader is None else reader >= 0
@@ -136,7 +136,7 @@ def _values_to_stage(
 def _is_input_at_point(info: DomainInfo, node: Node) -> bool:
     """Return whether a value is an element of an input at the point, after any index changes."""
     entry = node.entries[0]
-    index = info.index(entry, ValueKind.FULL)
+    index = info.index(entry, ValueKind.POINT)
     while not is_leaf(entry.node):
         accesses = accesses_of(entry.node, index, info.domain.extents)
         if not accesses.plain or len(accesses.at) != 1:
@@ -200,7 +200,7 @@ def _storage_of(
         for k, output in enumerate(info.graph.outputs):
             fits = output.node is node or (
                 output.dtype is entry.dtype
-                and ValueKind.FULL in info.roles[output.node]
+                and ValueKind.POINT in info.kinds[output.node]
                 and depths[output.node] >= last
                 and numel(known_shape(output)) == info.domain.size
             )

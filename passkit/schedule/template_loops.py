@@ -147,7 +147,7 @@ def single_nest_values(
         is_stored = is_reduction or is_scan or node in staged
         if not is_stored and node not in output_of:
             continue
-        has_all_loops = is_reduction or ValueKind.FULL in info.roles[node]
+        has_all_loops = is_reduction or ValueKind.POINT in info.kinds[node]
         own_loops = [x for x in loops if has_all_loops or not x[2]]
         over = tuple(d for d, (_, _, is_reduced) in enumerate(own_loops) if is_reduced)
         named = output_of.get(node, node)
@@ -178,8 +178,8 @@ def kernel_loops(info: DomainInfo, target: Target) -> list[tuple[LoopKind, Exten
         loops.append((LoopKind.ROWS, numel(a.extent for a in rows), False))
     if tiled is not None:
         loops.append((LoopKind.TILED, tiled.extent, False))
-    loops += [(LoopKind.REDUCED, a.steps, True) for a in domain.reduced if a is not last]
-    return [*loops, (LoopKind.LAST, last.steps, last.reduced)]
+    loops += [(LoopKind.REDUCED, a.length, True) for a in domain.reduced if a is not last]
+    return [*loops, (LoopKind.LAST, last.length, last.reduced)]
 
 
 def multi_nest_values(group: Group, names: Mapping[Node, str]) -> dict[Node, ValueLoops]:

@@ -117,8 +117,8 @@ def _row_overhead(nest: NestInfo, schedule: Schedule, tiles: Extent, target: Tar
         rows = rows * nest.domain_tile.length(axis)
     functions = [
         n
-        for n, role in nest.info.roles.items()
-        if role is ValueKind.ROW and not reduce_of(n) and is_expensive(n)
+        for n, kind in nest.info.kinds.items()
+        if kind is ValueKind.REDUCED and not reduce_of(n) and is_expensive(n)
     ]
     return _usual(rows) * row_seconds(schedule, True, target, len(functions))
 

@@ -8,8 +8,13 @@ from math import gcd, prod
 from passkit.analysis.domain import Axis, Domain, reduced_axes_of
 from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.tilemap import Split, SplitKind, rows_with
-from passkit.analysis.transposed_accesses import block_axis, narrow_axis, rows_of, tile_of
-from passkit.analysis.unrolled import RESULTS, small_taps
+from passkit.analysis.transposed_accesses import (
+    narrow_tile_rows,
+    penultimate_vector_axis,
+    transposed_axis,
+    transposed_tile,
+)
+from passkit.analysis.unrolled import MIN_RESULTS, unrolled_length
 from passkit.ast.stage import Place
 from passkit.target import Target
 from passkit.target.heuristics import TilingHeuristics
@@ -68,29 +73,29 @@ def _tile_sizes(
 ) -> tuple[Extent, Extent | None]:
     """Return the chunk of the split and the width of a tile."""
     domain, last = info.domain, info.domain.axes[-1]
-    tile = max(RESULTS, target.tile // max(map(small_taps, info.graph.nodes)))
+    tile = max(MIN_RESULTS, target.tile // max(map(unrolled_length, info.graph.nodes)))
     match composition:
         case Composition.SHORT:
             assert isinstance(last.extent, int)
             return max(16, min(256, target.short_tile // max(1, last.extent) // 16 * 16)), None
         case Composition.ROW:
-            return rows_with(target.tile, numel(a.steps for a in domain.reduced)), None
+            return rows_with(target.tile, numel(a.length for a in domain.reduced)), None
         case Composition.COLUMN:
             if target.lanes == 1:
                 columns = target.tiling.columns
-            elif domain.axes[0].counting:
+            elif domain.axes[0].is_chunk_axis:
                 columns = _columns_of_chunks(info, target.tiling)
             else:
                 columns = _whole_columns(domain, target.tiling)
             return 1, _at_most(last.extent, columns)
         case Composition.NARROW:
             assert isinstance(last.extent, int)
-            rows = rows_of(target.tile // 2, last.extent)
+            rows = narrow_tile_rows(target.tile // 2, last.extent)
             return rows, rows
         case Composition.BLOCK:
             axis = second_tiled_axis(info, target)
             assert axis is not None
-            width, chunk = tile_of(last.extent, axis.extent, target.tile)
+            width, chunk = transposed_tile(last.extent, axis.extent, target.tile)
             return chunk, width
     return (tile, tile) if len(domain.axes) == 1 else (rows_with(tile, last.extent), None)
 
@@ -105,7 +110,7 @@ def compositions(info: DomainInfo, target: Target) -> tuple[Composition, ...]:
         return (Composition.COLUMN,)
     if second_tiled_axis(info, target) is None:
         return (Composition.THREAD,)
-    first = Composition.BLOCK if narrow_axis(info) is None else Composition.NARROW
+    first = Composition.BLOCK if penultimate_vector_axis(info) is None else Composition.NARROW
     return (first, Composition.THREAD) if len(domain.axes) == 2 else (first,)
 
 
@@ -116,8 +121,8 @@ def second_tiled_axis(info: DomainInfo, target: Target) -> Axis | None:
     """
     if target.lanes == 1:
         return None
-    narrow = narrow_axis(info)
-    return block_axis(info) if narrow is None else narrow
+    narrow = penultimate_vector_axis(info)
+    return transposed_axis(info) if narrow is None else narrow
 
 
 def split_for(info: DomainInfo, composition: Composition, chunk: Extent) -> Split:
@@ -129,7 +134,7 @@ def split_for(info: DomainInfo, composition: Composition, chunk: Extent) -> Spli
     if composition is Composition.NARROW:
         return Split(last_kept - 1, chunk)
     if composition is Composition.BLOCK:
-        axis = block_axis(info)
+        axis = transposed_axis(info)
         assert axis is not None
         return Split(domain.axes.index(axis), chunk)
     return Split(last_kept, chunk)

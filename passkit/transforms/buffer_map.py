@@ -29,9 +29,9 @@ class BufferMap:
         """Where the element of an input at ``index`` is read."""
         return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.domain.extents)
 
-    def outputs(self, k: int, role: ValueKind) -> list[StoredElement]:
+    def outputs(self, k: int, kind: ValueKind) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
-        return [(f"y{k}", self.domain.full if role is ValueKind.FULL else self.domain.row)]
+        return [(f"y{k}", self.domain.full if kind is ValueKind.POINT else self.domain.row)]
 
 
 @frozen
@@ -71,10 +71,10 @@ class TileBufferMap(BufferMap):
         array = self.arrays.get(node)
         return super().input(node, index) if array is None else array.place(index, self.domain)
 
-    def outputs(self, k: int, role: ValueKind) -> list[StoredElement]:
+    def outputs(self, k: int, kind: ValueKind) -> list[StoredElement]:
         """Where the element of a result at the current point, or row, is stored."""
-        whole = super().outputs(k, role)[0][1]
-        index = self.domain.index(role, known_shape(self.graph.outputs[k]))
+        whole = super().outputs(k, kind)[0][1]
+        index = self.domain.index(kind, known_shape(self.graph.outputs[k]))
         return [
             (x, whole) if isinstance(x, str) else x.place(index, self.domain)
             for x in self.results[k]

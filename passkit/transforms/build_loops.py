@@ -190,7 +190,7 @@ class LoopBuilder(NestValues):
     def _row_range(self) -> tuple[Expr, Expr, int]:
         """Return the first point of the row's part, its end, and its length unless it is last."""
         axes = self.domain.reduced
-        length = numel(a.steps for a in axes)
+        length = numel(a.length for a in axes)
         assert isinstance(length, int)
         if axes[0].chunk is None:
             return literal(0), literal(length), length

@@ -197,7 +197,7 @@ class StageBuilder:
             at = self._point(self.domain.full) - self.loops.first_point()
             return [Store(self._scratch(BufferContent.RESULT, k), at, value)]
         stream = k in self.schedule.stream
-        places = self.buffer_map.outputs(k, ValueKind.FULL)
+        places = self.buffer_map.outputs(k, ValueKind.POINT)
         return [Store(buffer, self._point(at), value, stream) for buffer, at in places]
 
     def _is_gathered(self, k: int) -> bool:
@@ -293,7 +293,7 @@ class StageBuilder:
             Store(buffer, self._row_point(at), self.row_values[entry])
             for k, entry in enumerate(self.graph.outputs)
             if self.number[entry.node] in plan.row_values
-            for buffer, at in self.buffer_map.outputs(k, ValueKind.ROW)
+            for buffer, at in self.buffer_map.outputs(k, ValueKind.REDUCED)
         ]
 
     def _store_rows(self, computed: list[Entry]) -> list[Store]:
@@ -319,7 +319,7 @@ class StageBuilder:
         """Return the expression of a row value; a reduction's result is finished and rounded."""
         entry = node.entries[0]
         if reduce_of(node) is None:
-            return values.at(node, self.info.index(entry, ValueKind.ROW))
+            return values.at(node, self.info.index(entry, ValueKind.REDUCED))
         finish, value = _reduction(node).finish, self.row_values[entry]
         if finish is not None:
             count = size_of(numel(a.extent for a in self.domain.reduced))
@@ -357,7 +357,7 @@ class StageBuilder:
         """Return the buffer and index of a staged value at the current point."""
         staged = self.staged_values[node]
         if staged.place is Place.GLOBAL:
-            buffer, at = self.buffer_map.outputs(staged.output, ValueKind.FULL)[0]
+            buffer, at = self.buffer_map.outputs(staged.output, ValueKind.POINT)[0]
             own = self.shared.array_of(BufferContent.VALUE, staged.value)  # laid out as the output
             name = buffer if own is None else self._scratch(BufferContent.VALUE, staged.value)
             return name, self._point(at)

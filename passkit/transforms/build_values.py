@@ -57,7 +57,7 @@ class ValueBuilder:
             node = todo.pop()
             if is_leaf(node) or node in required or reduce_of(node) is not None:
                 continue
-            if ValueKind.FULL not in self.stages.info.roles.get(node, ValueKind.INLINE):
+            if ValueKind.POINT not in self.stages.info.kinds.get(node, ValueKind.INLINE):
                 continue
             required.add(node)
             if node not in self.stages.stored:
@@ -68,7 +68,7 @@ class ValueBuilder:
 
     def full(self, entry: Entry) -> Expr:
         """Return the value of ``entry`` at the current point."""
-        index = self.stages.info.index(entry, ValueKind.FULL)
+        index = self.stages.info.index(entry, ValueKind.POINT)
         key = (entry, index)
         if key not in self.bound:
             self.bound[key] = self._full(entry, index)
@@ -142,10 +142,10 @@ class ValueBuilder:
         index = tuple(expression(normal(i, extents)) for i in at)
         if is_leaf(entry.node):
             return self._leaf(entry, index, is_guarded)
-        kind = self.stages.info.role_at(entry, index)
-        if kind is ValueKind.ROW and entry in self.stages.row_values:
+        kind = self.stages.info.kind_at(entry, index)
+        if kind is ValueKind.REDUCED and entry in self.stages.row_values:
             return self.row(entry)
-        if kind is ValueKind.FULL and not self.is_row_stage:
+        if kind is ValueKind.POINT and not self.is_row_stage:
             return self.full(entry)
         key = (entry, index)
         if is_guarded and key not in self.bound:
@@ -167,7 +167,7 @@ class ValueBuilder:
         entry = self.row_maxima.get(b)
         if entry is None or self.is_row_stage:
             return False
-        return self.bound.get((entry, self.stages.info.index(entry, ValueKind.FULL))) == a
+        return self.bound.get((entry, self.stages.info.index(entry, ValueKind.POINT))) == a
 
     def _row_load(self, stored: Load) -> Expr:
         """Return a local variable for the load of a row value."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from passkit.analysis.domain_info import DomainInfo
-from passkit.analysis.size_arguments import SMALL
-from passkit.analysis.unrolled import small_taps
+from passkit.analysis.size_arguments import MAX_LITERAL_EXTENT
+from passkit.analysis.unrolled import unrolled_length
 from passkit.ast import Call, Expr, Fixed, size_of
 from passkit.ast.index import Sum, expression
 from passkit.ast.stage import Prefetch
@@ -58,14 +58,17 @@ class StagePrefetches:
         elements some iterations ahead; a reduction of columns, the next rows. Without reductions
         many inputs are prefetched, since hardware prefetchers follow few.
         """
-        is_long = not isinstance(self.vector_axis.extent, int) or self.vector_axis.extent > SMALL
+        is_long = (
+            not isinstance(self.vector_axis.extent, int)
+            or self.vector_axis.extent > MAX_LITERAL_EXTENT
+        )
         is_second = plan is self.second_stage
         if is_second and self.loops.is_short:
             nearby = numel([self.schedule.split.chunk, self.vector_axis.extent])
             return self._prefetches(size_of(nearby, Fixed.LITERAL))
         if is_second and self.vector_axis.reduced and is_long:
             return self._prefetches(size_of(self._row_distance()))
-        if self.loops.vector_loop().wide and plan.reduces and self.domain.axes[0].counting:
+        if self.loops.vector_loop().wide and plan.reduces and self.domain.axes[0].is_chunk_axis:
             accesses = self.info.input_accesses
             if sum(self.domain.full in accesses.get(n, ()) for n in self.inputs) > 1:
                 return []  # their rows are read one by one, which hardware prefetchers detect
@@ -113,7 +116,7 @@ class StagePrefetches:
     def _is_read_once(self, node: Node) -> bool:
         """Return whether short reductions read each element of a large input once."""
         size = numel(known_shape(node.entries[0]))
-        taps = max(map(small_taps, self.info.graph.nodes))
+        taps = max(map(unrolled_length, self.info.graph.nodes))
         points = self.domain.size * taps
         return taps > 1 and isinstance(size, int) and size >= MIN_PREFETCHED and size == points
 
@@ -125,7 +128,7 @@ class StagePrefetches:
 
     def _is_streaming(self, plan: StagePlan) -> bool:
         """Return whether a stage traverses much memory once: streamed outputs, reduced chunks."""
-        if self.domain.axes[0].counting:
+        if self.domain.axes[0].is_chunk_axis:
             return self.vector_axis.reduced and bool(plan.reduces)
         has_blocks = self.loops.block_axis is not None or self.loops.unrolled_axis is not None
         return bool(self.schedule.stream) and not has_blocks and not self.domain.reduced

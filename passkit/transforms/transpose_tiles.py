@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.analysis.transposed_accesses import BLOCK, POINTS, WIDTHS
+from passkit.analysis.transposed_accesses import BLOCK, TILE_POINTS, TILE_WIDTHS
 from passkit.ast import Const, Expr, Load, Select, Var, const
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Loop, Stage, Statement, Store
@@ -182,8 +182,8 @@ def wide_block(
     if not is_far and not rows_ahead(stage, serial, stride):
         return None
     is_outside = stage.loops.index(serial) < stage.loops.index(lane)
-    width = WIDTHS[-1] if is_outside else WIDTHS[lane.wide]
-    points = min(POINTS, MAX_WIDE_NBYTES // len(loads) // max(x.dtype.nbytes for x in loads))
+    width = TILE_WIDTHS[-1] if is_outside else TILE_WIDTHS[lane.wide]
+    points = min(TILE_POINTS, MAX_WIDE_NBYTES // len(loads) // max(x.dtype.nbytes for x in loads))
     return block_of(serial, max(BLOCK, points // width // BLOCK * BLOCK)), width
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from passkit.analysis.group import Group, fused_node
-from passkit.analysis.single import single
+from passkit.analysis.single import single_node_plan
 from passkit.fusion.alternatives import Alternative
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, var
@@ -263,7 +263,7 @@ def _request(
     no value.
     """
     inputs = tuple(_var(k, n) for k, n in enumerate(group.inputs))
-    graph = single(fused_node(group, inputs, "group"), inputs)
+    graph = single_node_plan(fused_node(group, inputs, "group"), inputs)
     declared = [n.entries[0].shape or () for n in graph.inputs]
     shapes = tuple(tuple(evaluate(d, dict(sizes)) for d in shape) for shape in declared)
     return Request(to_json(graph), shapes, templates, options)

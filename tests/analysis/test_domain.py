@@ -52,18 +52,18 @@ def test_axes_are_as_few_as_reads_allow(text: str, wanted: list[tuple[Any, bool]
     assert axes(text) == wanted
 
 
-def test_roles() -> None:
+def test_kinds() -> None:
     """Values of all points, of rows, and those that are computed where they are read."""
     found = info(
         "x: f32[6, 8]; e = exp(x); s = reduce_sum(e, axis=1, keepdims=true);"
         "r = log(s); return add(sub(e, r), neg(transpose(transpose(x))))"
     )
-    roles = {n.op.name: role for n, role in found.roles.items() if n.op is not None}
+    kinds = {n.op.name: kind for n, kind in found.kinds.items() if n.op is not None}
 
-    assert roles["exp"] is roles["sub"] is ValueKind.FULL
-    assert roles["reduce_sum"] is roles["log"] is ValueKind.ROW
+    assert kinds["exp"] is kinds["sub"] is ValueKind.POINT
+    assert kinds["reduce_sum"] is kinds["log"] is ValueKind.REDUCED
     lazy = info("x: f32[8]; y = neg(x); return sub(y, concat(y, axis=0))")
-    assert all(ValueKind.FULL in r for r in lazy.roles.values())
+    assert all(ValueKind.POINT in r for r in lazy.kinds.values())
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,6 @@ def test_fused_groups_have_a_layout() -> None:
     for group in graph.attrs["subgraph"].values():
         found = analyze_domain(group.graph)
         assert isinstance(found, DomainInfo)
-        assert all(found.roles[n] is ValueKind.ROW for n in group.ops if reduce_of(n) is not None)
+        assert all(
+            found.kinds[n] is ValueKind.REDUCED for n in group.ops if reduce_of(n) is not None
+        )

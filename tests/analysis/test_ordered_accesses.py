@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import passkit as pk
-from passkit.analysis.ordered_accesses import are_orderly
+from passkit.analysis.ordered_accesses import read_in_order
 from passkit.graph.node import Entry
 from passkit.target import cpu
 
@@ -43,4 +43,4 @@ def test_orderly(apply: Callable[[Entry], Entry], is_orderly: bool) -> None:
     graph = pk.ApplyPasses(pk.Graph([apply(pk.var("x", (6, 4)))]), "Complete")
     nodes = [n for n in graph.nodes if not n.is_variable]
 
-    assert are_orderly(nodes, cpu()) is is_orderly
+    assert read_in_order(nodes, cpu()) is is_orderly

@@ -10,7 +10,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit.analysis.transposed_accesses import FEW, rows_of, tile_of
+from passkit.analysis.transposed_accesses import MAX_NARROW, narrow_tile_rows, transposed_tile
 from passkit.program.planning import planned
 from passkit.schedule.tiling import Composition
 from passkit.target import cpu
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("quick_kernels")
 DTYPES = ("u8", "f16", "f32", "f64", "bool")
 PAST = evolve(cpu(), stream_bytes=0)
 LENGTHS = (1, 15, 16, 40, 3000)
-WIDTHS = [w for w in range(1, 34) if w <= FEW + 1 or w % 8 in (7, 0, 1) or w % 5 == 0]
+WIDTHS = [w for w in range(1, 34) if w <= MAX_NARROW + 1 or w % 8 in (7, 0, 1) or w % 5 == 0]
 """All that are narrow; of the wider ones those beside a vector's ends, and some between."""
 
 
@@ -56,7 +56,7 @@ def test_every_width(part: int, rng: Any) -> None:
         (width, dtype)
         for width in WIDTHS
         for k, dtype in enumerate(DTYPES)
-        if (width <= FEW + 1 or k == width % len(DTYPES)) and (width + k) % 3 == part
+        if (width <= MAX_NARROW + 1 or k == width % len(DTYPES)) and (width + k) % 3 == part
     ]
     graphs = [moved(width, dtype, "n") for width, dtype in cases]
     for graph, exe in zip(graphs, compiled(graphs), strict=True):
@@ -67,7 +67,7 @@ def test_every_width(part: int, rng: Any) -> None:
 @pytest.mark.parametrize("part", range(2))
 def test_every_width_past_the_caches(part: int, rng: Any) -> None:
     """The same where results are streamed: narrow rows are put together first."""
-    cases = [(w, DTYPES[(w + k) % 4]) for w in WIDTHS for k in range(1 + (w <= FEW))]
+    cases = [(w, DTYPES[(w + k) % 4]) for w in WIDTHS for k in range(1 + (w <= MAX_NARROW))]
     graphs = [moved(width, dtype, 1043) for width, dtype in cases[part::2]]
     for graph, exe in zip(graphs, compiled(graphs, target=PAST), strict=True):
         assert "stream(" in exe.source
@@ -97,8 +97,8 @@ def test_tiles_of_whole_vectors() -> None:
     """A tile has whole vectors of rows, however few points it should have."""
     tiles = (4096, 3), (4096, 8), (64, 3), (1, 8)
 
-    assert [rows_of(*t) for t in tiles] == [1360, 512, 16, 16]
-    assert tile_of(9000, 3, 64) == (16, 3) and tile_of(50, 9000, 64) == (64, 256)
+    assert [narrow_tile_rows(*t) for t in tiles] == [1360, 512, 16, 16]
+    assert transposed_tile(9000, 3, 64) == (16, 3) and transposed_tile(50, 9000, 64) == (64, 256)
 
 
 def test_narrow_rows_as_text() -> None:

@@ -12,7 +12,7 @@ from attrs import evolve
 import passkit as pk
 from passkit import ops
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
-from passkit.analysis.unrolled import MOST, SMALL, small_taps, unrolled_graphs
+from passkit.analysis.unrolled import MAX_LENGTH, UNROLLED_REDUCE, unrolled_graphs, unrolled_length
 from passkit.ast import Chunks, Reduce, const, left, maximum, right
 from passkit.graph.graph import Graph
 from passkit.graph.node import known_shape
@@ -172,7 +172,7 @@ def test_bits_do_not_depend_on_threads_or_place() -> None:
     "build",
     [
         pytest.param(lambda: ops.softmax(pk.var("x", (8, 4, 64)), axis=1), id="spread again"),
-        pytest.param(lambda: ops.reduce_sum(pk.var("x", (MOST + 1, 64)), axis=0), id="long"),
+        pytest.param(lambda: ops.reduce_sum(pk.var("x", (MAX_LENGTH + 1, 64)), axis=0), id="long"),
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (None, 64)), axis=0), id="unknown"),
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (4, 8)), axis=0), id="few results"),
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (300, 40)), axis=1), id="along the lanes"),
@@ -214,10 +214,10 @@ def test_chunks_stay_loops() -> None:
 def test_a_small_fold_says_how_much_it_folds() -> None:
     """Tiles are smaller where each point is more work."""
     graph, *_ = unrolled_graphs(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
-    (fold,) = [n for n in graph.nodes if n.op is SMALL]
+    (fold,) = [n for n in graph.nodes if n.op is UNROLLED_REDUCE]
 
-    assert small_taps(fold) == 12
-    assert small_taps(graph.inputs[0]) == 1
+    assert unrolled_length(fold) == 12
+    assert unrolled_length(graph.inputs[0]) == 1
     assert known_shape(fold.entries[0]) == (64,)
 
 

@@ -10,11 +10,11 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.components import (
-    RESULTS,
-    aim_of,
-    bundles,
+    MAX_RESULTS,
     independent_components,
-    points_of_tile,
+    seconds_per_tile,
+    shared_tiles,
+    tile_points,
 )
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
 from passkit.ast.stage import Place
@@ -99,7 +99,7 @@ def test_many_readers_of_one_array(make: Any) -> None:
 
     outputs = [k for part in group.parts for k in part.outputs]
     assert sorted(outputs) == list(range(len(group.graph.outputs)))
-    assert {len(part.outputs) for part in group.parts} == {RESULTS}
+    assert {len(part.outputs) for part in group.parts} == {MAX_RESULTS}
     assert 1 < len(functions) <= len(group.parts)
 
 
@@ -195,22 +195,22 @@ def test_tiles_of_parts_take_equally_long() -> None:
     """Tiles have a share of the work, within the limits of the target."""
     target = evolve(cpu(), tile=8192)
     tiling = target.tiling
-    assert aim_of([1.0, 0.0], tiling) == 0.0
-    assert aim_of([3.2e-3, 3.2e-3], tiling) == 6.4e-3 / tiling.pack_tiles
-    assert aim_of([1e-6, 1e-7], tiling) == tiling.pack_tile_seconds
-    assert points_of_tile(1e-9, 1.0, target) == 8192
-    assert points_of_tile(1e-9, 1e-6, target) == 512
-    assert points_of_tile(1e-6, 1e-6, target) == tiling.pack_tile_points
+    assert seconds_per_tile([1.0, 0.0], tiling) == 0.0
+    assert seconds_per_tile([3.2e-3, 3.2e-3], tiling) == 6.4e-3 / tiling.pack_tiles
+    assert seconds_per_tile([1e-6, 1e-7], tiling) == tiling.pack_tile_seconds
+    assert tile_points(1e-9, 1.0, target) == 8192
+    assert tile_points(1e-9, 1e-6, target) == 512
+    assert tile_points(1e-6, 1e-6, target) == tiling.pack_tile_points
 
 
 def test_small_parts_share_tiles() -> None:
     """Small parts are grouped into tiles up to the time of a tile."""
-    assert bundles([1.0, 5.0, 2.0, 1.0, 2.0], [True, False, True, True, True], 4.0) == [
+    assert shared_tiles([1.0, 5.0, 2.0, 1.0, 2.0], [True, False, True, True, True], 4.0) == [
         [1],
         [0, 2, 3],
         [4],
     ]
-    assert bundles([1.0, 1.0], [False, False], 0.0) == [[0], [1]]
+    assert shared_tiles([1.0, 1.0], [False, False], 0.0) == [[0], [1]]
 
 
 def test_the_larger_size() -> None:

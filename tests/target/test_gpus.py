@@ -7,7 +7,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.group import Group, Kind
-from passkit.analysis.register_pressure import BASE, registers_of
+from passkit.analysis.register_pressure import BASE_REGISTERS, register_pressure
 from passkit.fusion.score import modelled
 from passkit.planner.plan import plan_group
 from passkit.schedule.cost import schedule_cost
@@ -40,16 +40,16 @@ def test_few_threads_wait_for_memory() -> None:
 
     def needed(text: str) -> int:
         graph = pk.parse(text)
-        return registers_of(graph)
+        return register_pressure(graph)
 
-    assert needed("x: f32[9]; a = exp(x); return neg(a)") == BASE + 2
-    assert needed("x: f64[9]; a = exp(x); return neg(a)") == BASE + 4
+    assert needed("x: f32[9]; a = exp(x); return neg(a)") == BASE_REGISTERS + 2
+    assert needed("x: f64[9]; a = exp(x); return neg(a)") == BASE_REGISTERS + 4
     ways = [
         f"a{k} = mul(x, {k + 2.0}); s{k} = exp({f'mul(s{k - 1}, a{k})' if k else 'a0'})"
         for k in range(60)
     ]
     again = [f"t{k} = mul({f't{k - 1}' if k else 's59'}, a{k})" for k in range(60)]
-    assert needed(f"x: f32[9]; {'; '.join([*ways, *again])}; return t59") >= BASE + 60
+    assert needed(f"x: f32[9]; {'; '.join([*ways, *again])}; return t59") >= BASE_REGISTERS + 60
 
 
 def test_occupancy_decides_what_is_one_kernel() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import passkit as pk
-from passkit.analysis.size_arguments import SMALL, argument, pool_sizes
+from passkit.analysis.size_arguments import MAX_LITERAL_EXTENT, argument, pool_sizes
 from passkit.ast import Call, Load
 from passkit.ast.stage import Fold, KernelAST, Level, Prefetch, Store
 from passkit.ast.tidy import expressions
@@ -62,13 +62,13 @@ def test_a_value_staged_in_an_output_is_stored_once() -> None:
     assert sorted(stores) == ["y0", "y1"]
 
 
-@pytest.mark.parametrize("extent", [SMALL, SMALL + 1])
+@pytest.mark.parametrize("extent", [MAX_LITERAL_EXTENT, MAX_LITERAL_EXTENT + 1])
 def test_small_extents_are_literals(extent: int) -> None:
     """Extents up to 64 are literals, larger ones are arguments."""
     kernels = plan(f"x: f32[7, {extent}]; return transpose(neg(x))").attrs["kernel"]
     (kernel,) = kernels.values()
 
-    assert (f" {extent}" in kernel.source) == (extent <= SMALL)
+    assert (f" {extent}" in kernel.source) == (extent <= MAX_LITERAL_EXTENT)
 
 
 def test_sizes_are_pooled() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.analysis.accesses import written_out
+from passkit.analysis.accesses import expression_size
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
@@ -97,7 +97,7 @@ class _Basic:
         for cluster in clusters:
             cluster.reads = self._reads_with(cluster, node)
             if is_member:
-                cluster.members[node] = ValueKind.FULL
+                cluster.members[node] = ValueKind.POINT
             else:
                 cluster.duplicated[node] = None
         return None
@@ -114,7 +114,7 @@ class _Basic:
         problem = self.legality.merge(cluster, other) or self._check_reads(cluster, node)
         if problem is not None:
             return problem
-        members = {**cluster.members, node: ValueKind.FULL}
+        members = {**cluster.members, node: ValueKind.POINT}
         merged = DomainCluster(0, cluster.shape, members, {}, cluster.reduced, cluster.chunks)
         return check_crossing_reads(self.graph, merged, cluster, other)
 
@@ -144,7 +144,7 @@ class _Basic:
                 return Diagnostic("hint.keep_apart_one")
             position = self.graph.positions.__getitem__
             most = self.context.target.fusion.repeated_terms
-            if written_out(sorted([*cluster.duplicated, node], key=position)) > most:
+            if expression_size(sorted([*cluster.duplicated, node], key=position)) > most:
                 return Diagnostic("limit.length", {"limit": most})
             too_many = self._check_reads(cluster, node)
             if too_many is not None:
