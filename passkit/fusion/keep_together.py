@@ -56,7 +56,7 @@ def _merged(
     numbers = {quotient.cluster_of[n] for n in nodes}
     numbers |= quotient.between(numbers)
     own, duplicated = quotient.nodes(numbers)
-    if not _is_connected([*own, *duplicated]):
+    if not _are_connected(nodes, [*own, *duplicated]):
         return fusion_plan
     problem = _problem(quotient, numbers, context)
     if problem is not None:
@@ -67,10 +67,13 @@ def _merged(
     return merged.with_log(graph, Diagnostic("fused.keep_together"))
 
 
-def _is_connected(body: Sequence[Node]) -> bool:
-    """Return whether values lead between all nodes, in whichever direction."""
+def _are_connected(nodes: Sequence[Node], body: Sequence[Node]) -> bool:
+    """Return whether values lead between all of some nodes, in whichever direction.
+
+    ``body`` has these nodes and all that is between them.
+    """
     edges = ((n, e.node) for n in body for e in n.inputs)
-    return len(connected_components(body, edges)) == 1
+    return any(set(nodes) <= set(part) for part in connected_components(body, edges))
 
 
 def _problem(
