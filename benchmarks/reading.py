@@ -34,14 +34,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def source_files() -> list[Path]:
-    """Return the source files outside the middle."""
+    """Return the source files."""
     root = language.ROOT
-    return [
-        path
-        for path in language.python_files()
-        if path.relative_to(root).parts[0] in SOURCES
-        and not language.is_middle(path.relative_to(root).as_posix())
-    ]
+    return [path for path in language.python_files() if path.relative_to(root).parts[0] in SOURCES]
 
 
 def functions() -> Iterator[tuple[str, Function]]:

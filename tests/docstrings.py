@@ -31,9 +31,8 @@ SHARED_ENTRY = "others"
 
 
 def checked_files() -> list[Path]:
-    """The source files outside the middle."""
-    root = language.ROOT
-    return [p for p in source_files() if not language.is_middle(p.relative_to(root).as_posix())]
+    """The source files."""
+    return source_files()
 
 
 def faults(path: Path, root: Path = language.ROOT) -> Iterator[str]:

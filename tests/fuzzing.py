@@ -6,6 +6,7 @@ serves dozens of them.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -29,6 +30,7 @@ from passkit.target import Target, cpu
 from passkit.target import target_of as named
 from tests.error_bounds import Value, bounded, mismatch, openness
 from tests.fences import fenced
+from tests.raised import ROOT
 from tests.random_graphs import Case
 from tests.teams import team_of
 from tests.together import together
@@ -188,11 +190,12 @@ def _must_be_opencls(exe: Executable) -> None:
 
 
 def said(error: BaseException) -> str:
-    """An error, and where it was raised."""
+    """Return an error and where it was raised, relative to the checkout."""
     import traceback
 
     last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
+    file = os.path.relpath(last.filename, ROOT)
+    return f"{type(error).__name__}: {error} ({file}:{last.lineno})"
 
 
 def _check(case: Case, compared: Any) -> None:

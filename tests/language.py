@@ -23,22 +23,17 @@ from tests import syntax
 from tests.vocabulary import RETIRED
 
 ROOT = Path(__file__).resolve().parents[1]
-MIDDLE = (
-    "lowering",
-    "plan",
-    "sharing",
-    "space",
-    "splits",
-    "stitching",
-    "templating",
+NEW_LAYERS = (
+    "analysis",
+    "checks",
+    "dialects",
+    "ir",
+    "planner",
+    "schedule",
+    "target",
+    "transforms",
 )
-"""Folders under ``passkit/`` and ``tests/`` whose vocabulary is not settled yet."""
-
-NEW_LAYERS = ("ir", "planner", "schedule", "target", "transforms")
-"""Layers of the middle under ``passkit/`` whose vocabulary is settled.
-
-Their tests under ``tests/`` have a row of their own, as they may import what they test.
-"""
+"""Layers of the middle, whose tests have a row of their own, as they may import what they test."""
 NEW_LAYERS_ROW = "tests: new layers of the middle"
 
 VAGUE_NAMES = frozenset({"found", "made", "known", "wanted"})
@@ -97,23 +92,14 @@ def python_files() -> tuple[Path, ...]:
 def folder_of(path: str) -> str:
     """The row of the table for a file: a top folder, or a folder directly under ``passkit/``.
 
-    Folders of the middle, and their tests, are rows of their own; so are tests of its new layers.
+    Tests of layers of the middle are a row of their own.
     """
-    for folder in MIDDLE:
-        for top in ("passkit", "tests"):
-            if path.startswith(f"{top}/{folder}/"):
-                return f"{top}: the middle"
     parts = path.split("/")
     if parts[0] == "tests" and parts[1] in NEW_LAYERS:
         return NEW_LAYERS_ROW
     if parts[0] in ("passkit", "frontends") and len(parts) > 2:
         return "/".join(parts[:2])
     return parts[0]
-
-
-def is_middle(path: str) -> bool:
-    """Whether a file belongs to the middle or tests it."""
-    return folder_of(path).endswith(": the middle")
 
 
 @cache
@@ -301,11 +287,7 @@ def counts() -> dict[str, dict[str, int]]:
 
 def duplicate_names() -> set[str]:
     """The names of classes and aliases outside the middle that other modules define, too."""
-    return {
-        finding.text.split(",")[0]
-        for finding in duplicate_classes(python_files())
-        if not is_middle(finding.path)
-    }
+    return {finding.text.split(",")[0] for finding in duplicate_classes(python_files())}
 
 
 def as_text(table: dict[str, dict[str, int]]) -> str:

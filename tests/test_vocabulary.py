@@ -24,7 +24,6 @@ def files_of(folder: str) -> list[Path]:
         for path in language.python_files()
         if f"{path.relative_to(root).as_posix()}/".startswith(f"{folder}/")
         and path.relative_to(root).as_posix() not in UNREVIEWED
-        and not language.is_middle(path.relative_to(root).as_posix())
     ]
 
 
