@@ -42,7 +42,7 @@ T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 Choose = Callable[[Sequence[Entry], Mapping[Node, TileLayout], Sequence[Schedule]], Schedule]
 """A choice among the schedules of a nest, for its results and a tile's parts of values."""
 _NestKey = tuple[tuple[Node, ...], tuple[TileLayout | None, ...], tuple[Node, ...]]
-"""What the plan of a nest follows from: its nodes, a tile's parts of the values that it computes
+"""The inputs of the plan of a nest: its nodes, a tile's parts of the values that it computes
 and reads, and the values that are computed again."""
 
 

@@ -1,4 +1,4 @@
-"""Homes: the buffers that the values of a group lie in, and the places of their elements there."""
+"""Buffer maps: the buffers of the values of a group, and the indices of their elements there."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ StoredElement = tuple[str, Sum]
 
 
 class BufferMap:
-    """Inputs and results of a kernel are its parameters, whole and in row-major order."""
+    """The buffers of a kernel of one nest: inputs and results are row-major parameters."""
 
     def __init__(self, graph: Graph, domain: Domain) -> None:
         self.graph, self.domain = graph, domain
         self.inputs = {n: f"x{k}" for k, n in enumerate(graph.inputs)}
 
     def input(self, node: Node, index: Index) -> StoredElement:
-        """Where the element of an input at ``index`` is read."""
+        """Return the buffer and index of the element of an input."""
         return self.inputs[node], ravel(index, known_shape(node.entries[0]), self.domain.extents)
 
     def outputs(self, k: int, kind: ValueKind) -> list[StoredElement]:
-        """Where the element of a result at the current point, or row, is stored."""
+        """Return the buffers and indices of the element of a result at the current point or row."""
         return [(f"y{k}", self.domain.full if kind is ValueKind.POINT else self.domain.row)]
 
 
@@ -43,15 +43,17 @@ class ScratchArray:
     first: Var | None
 
     def place(self, index: Sequence[Expr], domain: Domain) -> StoredElement:
-        """The array, and where in it the element at ``index`` is."""
+        """Return the array and the position of the element at an index."""
         first: Expr = size_of(0) if self.first is None else self.first
         return self.name, self.layout.local(index, first, domain.extents)
 
 
 class TileBufferMap(BufferMap):
-    """Those of a part of a stitched kernel.
+    """The buffers of one of several nests.
 
-    ``inputs`` are names of parameters or arrays, and ``results`` for each result a list of both.
+    Attributes:
+        inputs: the name of the parameter or array of each input.
+        results: the parameters and arrays of each result.
     """
 
     def __init__(
@@ -67,12 +69,12 @@ class TileBufferMap(BufferMap):
         self.results = results
 
     def input(self, node: Node, index: Index) -> StoredElement:
-        """Where the element of an input at ``index`` is read."""
+        """Return the buffer and index of the element of an input."""
         array = self.arrays.get(node)
         return super().input(node, index) if array is None else array.place(index, self.domain)
 
     def outputs(self, k: int, kind: ValueKind) -> list[StoredElement]:
-        """Where the element of a result at the current point, or row, is stored."""
+        """Return the buffers and indices of the element of a result at the current point or row."""
         whole = super().outputs(k, kind)[0][1]
         index = self.domain.index(kind, known_shape(self.graph.outputs[k]))
         return [

@@ -1,4 +1,4 @@
-"""Lowering of stitched groups: in each tile part after part, which meet in scratch arrays."""
+"""Lowering of several loop nests, which run one after another in each tile."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ from passkit.schedule.nest_info import analyze_nest
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import SharedPlan
 from passkit.schedule.tile_loops import loop_over_tiles
-from passkit.transforms.block_loops import NestLoops
 from passkit.transforms.buffer_map import ScratchArray, StoredElement, TileBufferMap
 from passkit.transforms.build_product import product_stages
 from passkit.transforms.build_stages import StageBuilder
+from passkit.transforms.nest_loops import NestLoops
 from passkit.values.size import Extent
 
 
 def lower_multi_nest(
     group: Group, schedule: Schedule, shared: SharedPlan
 ) -> tuple[KernelAST, Extent]:
-    """The kernel AST of a stitched group, and its number of tiles.
+    """Return the kernel AST of a group of several nests, and its number of tiles.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
     assert schedule.multi_nest is not None
-    return _Stitched(group, schedule.multi_nest, shared).kernel()
+    return _NestLowering(group, schedule.multi_nest, shared).kernel()
 
 
 def multi_nest_parts(group: Group, schedule: Schedule, shared: SharedPlan) -> Iterator[Part]:
-    """Yield the parts of `lower_multi_nest`, each lowered when it is asked for.
+    """Yield the parts of `lower_multi_nest`, each lowered when it is needed.
 
     Raises: CodeGenError when the schedule was made for another group.
     """
     assert schedule.multi_nest is not None
-    return _Stitched(group, schedule.multi_nest, shared).parts()
+    return _NestLowering(group, schedule.multi_nest, shared).parts()
 
 
-class _Stitched:
-    """The parts of a kernel in the making; values by their positions in the group."""
+class _NestLowering:
+    """The nests of a kernel while they are lowered."""
 
     def __init__(self, group: Group, multi_nest: MultiNest, shared: SharedPlan) -> None:
         self.group, self.graph = group, group.graph
@@ -67,10 +67,10 @@ class _Stitched:
             for k, a in enumerate(shared.arrays)
         }
         self.stored: set[Node] = set()
-        """What parts before the one in the making have left."""
+        """The values that earlier nests have stored."""
 
     def kernel(self) -> tuple[KernelAST, Extent]:
-        """The kernel AST, and its number of tiles."""
+        """Return the kernel AST and its number of tiles."""
         parts = list(self.parts())
         buffers = list(self.shared.buffers(of_row=False, has_offsets=True))
         for k, part in enumerate(parts):
@@ -85,12 +85,12 @@ class _Stitched:
         return (self._part(k, p) for k, p in enumerate(self.multi_nest.nests))
 
     def _begin(self, part: int) -> int:
-        """The number of a part's first array of its own."""
+        """Return the number of the first array that only one nest has."""
         before = (len(p.arrays) for p in self.shared.parts[:part])
         return len(self.shared.arrays) + sum(before)
 
     def _first(self, node: Node) -> Var | None:
-        """The local that says where a tile's window of a value begins."""
+        """Return the variable of the first coordinate of a window; None without a window."""
         if self.layouts[node].tile_map.window is None:
             return None
         return Var(f"first_{self.number[node]}", dt.int64)
@@ -105,7 +105,7 @@ class _Stitched:
         return lets
 
     def _home(self, entry: Entry) -> str | ScratchArray:
-        """Where a value that a part reads lies: in a scratch array if it has one."""
+        """Return the buffer of a value that a nest reads: a scratch array if it has one."""
         node = entry.node
         if node in self.arrays:
             return self.arrays[node]
@@ -114,84 +114,90 @@ class _Stitched:
         return f"y{self.graph.outputs.index(entry)}"
 
     def _results(self, entry: Entry) -> list[str | ScratchArray]:
-        """Where a value that leaves a part is stored."""
-        found: list[str | ScratchArray] = []
+        """Return the buffers that a result of a nest is stored in."""
+        buffers: list[str | ScratchArray] = []
         if entry.node in self.arrays:
-            found.append(self.arrays[entry.node])
-        return [*found, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
+            buffers.append(self.arrays[entry.node])
+        return [*buffers, *(f"y{k}" for k, e in enumerate(self.graph.outputs) if e is entry)]
 
-    def _part(self, k: int, plan: TileNest) -> Part:
-        results = [self.nodes[j].entries[0] for j in plan.results]
-        part = self._laid(k, plan, plan.schedule, results) if plan.schedule else None
-        part = part or self._product(f"dot{k}", results[0])
+    def _part(self, k: int, nest: TileNest) -> Part:
+        """Return the part of a nest."""
+        results = [self.nodes[j].entries[0] for j in nest.results]
+        if nest.schedule is None:
+            part = self._product(f"dot{k}", results[0])
+        else:
+            part = self._loops(k, nest, nest.schedule, results)
         self.stored.update(e.node for e in results)
         return part
 
-    def _laid(self, k: int, plan: TileNest, schedule: Schedule, results: Sequence[Entry]) -> Part:
-        """Return a nest with an iteration domain, whose stages are those of a group of its own.
+    def _loops(self, k: int, nest: TileNest, schedule: Schedule, results: Sequence[Entry]) -> Part:
+        """Return the part of a nest with an iteration domain, whose stages are those of its group.
 
         Raises: CodeGenError if the schedule was made for another group.
         """
-        body = [self.nodes[j] for j in plan.nodes]
-        laid = analyze_nest(self.group, body, [e.node for e in results], self.layouts)
-        if isinstance(laid, Diagnostic) or laid.info.domain.axes != schedule.axes:
+        body = [self.nodes[j] for j in nest.nodes]
+        info = analyze_nest(self.group, body, [e.node for e in results], self.layouts)
+        if isinstance(info, Diagnostic) or info.info.domain.axes != schedule.axes:
             raise CodeGenError(
                 f"{self.group} has other parts than its schedule; run SchedulePlan on this graph"
             )
-        loops = NestLoops(laid.info.domain, schedule, laid.domain_tile)
-        inputs = dict(zip(laid.group.graph.inputs, map(self._home, laid.feeds), strict=True))
-        homes = TileBufferMap(
-            laid.group.graph, laid.info.domain, inputs, [self._results(e) for e in results]
+        loops = NestLoops(info.info.domain, schedule, info.domain_tile)
+        inputs = dict(zip(info.group.graph.inputs, map(self._home, info.feeds), strict=True))
+        buffers = TileBufferMap(
+            info.group.graph, info.info.domain, inputs, [self._results(e) for e in results]
         )
-        lowering = StageBuilder(laid.group, laid.info, schedule, self.shared.parts[k], homes, loops)
-        lowering.first_array = self._begin(k)
-        stages = lowering.stages()
+        shared = self.shared.parts[k]
+        builder = StageBuilder(info.group, info.info, schedule, shared, buffers, loops)
+        builder.first_array = self._begin(k)
+        stages = builder.stages()
         rows, row_lets = loops.rows()
-        windows = self._windows(e.node for e in (*laid.feeds, *results))
-        lets = [*loops.decode(laid.tile_map), *windows]
+        windows = self._windows(e.node for e in (*info.feeds, *results))
+        lets = [*loops.decode(info.tile_map), *windows]
         part = Part(tuple(lets), rows, tuple(row_lets), tuple(stages))
         return evolve(part, lets=_used(part))
 
     def _product(self, name: str, result: Entry) -> Part:
-        """A product of matrices: a part of its own."""
-        node, homes = result.node, self._results(result)
+        """Return the part of a matrix product."""
+        node, buffers = result.node, self._results(result)
 
         def where(which: int, index: Index, extents: Extents) -> StoredElement:
+            """Return the buffer and position of an element of an operand or result."""
             entry = result
             if which < 2:
-                found = source_of(node.inputs[which], index, self.stored, extents)
-                assert found is not None
-                entry, index = found
-            home = self._home(entry) if which < 2 else homes[which - 2]
-            if isinstance(home, str):
-                return home, ravel(index, known_shape(entry), extents)
-            first: Expr = size_of(0) if home.first is None else home.first
-            return home.name, home.layout.local(index, first, extents)
+                source = source_of(node.inputs[which], index, self.stored, extents)
+                assert source is not None
+                entry, index = source
+            buffer = self._home(entry) if which < 2 else buffers[which - 2]
+            if isinstance(buffer, str):
+                return buffer, ravel(index, known_shape(entry), extents)
+            first: Expr = size_of(0) if buffer.first is None else buffer.first
+            return buffer.name, buffer.layout.local(index, first, extents)
 
-        lets, dots = product_stages(node, where, len(homes), self.layouts[node].tile_map, name)
+        lets, dots = product_stages(node, where, len(buffers), self.layouts[node].tile_map, name)
         windows = self._windows([*(e.node for e in node.inputs), node])
         part = Part((*lets, *windows), None, (), tuple(dots))
         return evolve(part, lets=_used(part))
 
 
 def _used(part: Part) -> tuple[Let, ...]:
-    """The locals of a part that something in it reads."""
-    wanted: set[Var] = set()
+    """Return the definitions of a part that it uses."""
+    used: set[Var] = set()
     for stage in part.stages:
-        wanted.update(_read(stage))
+        used.update(_read(stage))
     loops = [] if part.rows is None else [part.rows]
     for loop in loops:
-        wanted.update(v for x in (loop.start, loop.stop) for v in variables(x))
-    wanted.update(v for let in part.row_lets for v in variables(let.value))
+        used.update(v for x in (loop.start, loop.stop) for v in variables(x))
+    used.update(v for let in part.row_lets for v in variables(let.value))
     kept: list[Let] = []
     for let in reversed(part.lets):
-        if let.var in wanted:
+        if let.var in used:
             kept.append(let)
-            wanted.update(variables(let.value))
+            used.update(variables(let.value))
     return tuple(reversed(kept))
 
 
 def _read(stage: Stage | Dot) -> Iterable[Var]:
+    """Yield the variables that a stage reads."""
     for loop in stage.loops:
         yield from variables(loop.start)
         yield from variables(loop.stop)

@@ -1,4 +1,4 @@
-"""Products of matrices inside a stitched kernel: operands and result where they lie in a tile."""
+"""Matrix products as nests of a tile: their operands and results in buffers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,25 @@ from passkit.schedule.tile_loops import FIRST, LAST, decode_index
 from passkit.transforms.buffer_map import StoredElement
 
 ROW, COLUMN, STEP = (Var(name, dt.int64) for name in ("m", "n", "k"))
-"""The coordinates of a product, by which the strides of its operands are found."""
+"""The row, the column and the step of a product, from whose coefficients strides follow."""
 
 Where = Callable[[int, Index, Extents], StoredElement]
-"""Where the element of an operand (0, 1) or the result (2) at an index is."""
+"""The buffer and position of an element of an operand (0, 1) or a result (2 and more)."""
 
 
 def product_stages(
     node: Node, where: Where, results: int, tile_map: TileMap, name: str
 ) -> tuple[list[Let], list[Dot]]:
-    """The stage of a product for each place of its result, and the coordinates that it needs.
+    """Return the coordinates of a tile, and the statement of a product for each result buffer.
 
-    Raises: CodeGenError for an operand whose elements do not lie evenly.
+    Args:
+        node: the product.
+        where: the buffer and position of an element.
+        results: the number of result buffers.
+        tile_map: the part of the result that a tile has.
+        name: the name of the first statement.
+
+    Raises: CodeGenError for an operand without constant strides.
     """
     contract = contraction_of(node)
     assert isinstance(contract, Contract)
@@ -55,19 +62,19 @@ def product_stages(
         (ROW, COLUMN),
     )
     steps = ((ROW, STEP), (STEP, COLUMN), (ROW, COLUMN))
-    known = {ROW.name: contract.m, COLUMN.name: contract.n, STEP.name: contract.k}
-    known |= {a.var.name: a.extent for a in batch}
+    sizes = {ROW.name: contract.m, COLUMN.name: contract.n, STEP.name: contract.k}
+    sizes |= {a.var.name: a.extent for a in batch}
     dtype = node.entries[0].dtype
     assert dtype is not None
 
     def matrix(k: int, which: int) -> Matrix:
         shape = known_shape(node.inputs[k]) if k < 2 else known_shape(node.entries[0])
         index = (*broadcast_index(at, shape[:-2]), *sides[k])
-        buffer, place = where(which, index, known)
+        buffer, place = where(which, index, sizes)
         return _matrix(buffer, place, *steps[k], {ROW: low_m, COLUMN: low_n}, node)
 
     a, b = matrix(0, 0), matrix(1, 1)
-    found = [
+    products = [
         Dot(
             f"{name}_{j}" if j else name,
             loops,
@@ -81,7 +88,7 @@ def product_stages(
         )
         for j in range(results)
     ]
-    return lets, found
+    return lets, products
 
 
 def _ends(tile_map: TileMap, k: int) -> tuple[Expr, Expr]:
@@ -90,7 +97,7 @@ def _ends(tile_map: TileMap, k: int) -> tuple[Expr, Expr]:
 
 
 def _part(tile_map: TileMap, k: int, axis: Axis) -> tuple[Expr, Expr]:
-    """Where a tile's rows, or columns, begin, and how many there are."""
+    """Return the first row or column of a tile, and how many there are."""
     if k in tile_map.outer:
         return axis.var, size_of(1)
     low, high = _ends(tile_map, k)

@@ -35,10 +35,10 @@ from passkit.schedule.schedule import Schedule, StagePlan
 from passkit.schedule.shared_plan import SharedPlan, is_collected, padded, same_row_value
 from passkit.schedule.tile_buffers import BufferContent
 from passkit.schedule.tile_loops import TileLoops
-from passkit.transforms.block_loops import NestLoops
 from passkit.transforms.buffer_map import BufferMap
 from passkit.transforms.build_values import ValueBuilder
 from passkit.transforms.local_names import local_names
+from passkit.transforms.nest_loops import NestLoops
 from passkit.transforms.prefetch import StagePrefetches
 from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel

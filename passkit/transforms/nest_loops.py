@@ -1,4 +1,4 @@
-"""The loops of a part of a stitched kernel, inside what a tile owns of the part's values."""
+"""The loops of a nest in a tile: over the points that the tile has of the nest's domain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from passkit.values.size import numel
 
 
 class NestLoops:
-    """As `TileLoops`, for one part: its points are those of a tile of the whole kernel.
+    """As `TileLoops`, for one of several nests: its points are those of a tile of the kernel.
 
-    Coordinates are those of whole values: the axes that a tile has one coordinate of are decoded,
-    the one that it has a window of goes from `FIRST` to `LAST`.
+    Coordinates are those of whole values. Axes of which a tile has one coordinate are decoded; the
+    axis of which it has a window goes from `FIRST` to `LAST`.
     """
 
     unrolled_axis = None
@@ -32,17 +32,17 @@ class NestLoops:
         self.is_short = schedule.composition is Composition.SHORT
         blocked = schedule.composition is Composition.BLOCK
         self.block_axis = domain.axes[schedule.split.split_dim] if blocked else None
-        self.one_lane = self.vector_axis in domain_tile.fixed
+        self.has_one_vector_point = self.vector_axis in domain_tile.fixed
         self.row_axes = row_axes(domain, schedule, domain_tile)
         self.row_value_axis = (
             self.vector_axis if self.is_column else self.row_axes[0] if self.is_short else None
         )
 
     def decode(self, tile_map: TileMap) -> list[Let]:
-        """The coordinates of a tile, and the ends of its window."""
+        """Return the definitions of a tile's coordinates and of the ends of its window."""
         place = TILE if self.domain_tile.by_tile else tile_map.outer_number()
         lets = decode_index(place, list(self.domain_tile.fixed))
-        if self.one_lane:  # the loop over lanes has the coordinate that a tile has
+        if self.has_one_vector_point:  # the vector loop goes over it
             lets = [Let(FIRST, x.value) if x.var == self.vector_axis.var else x for x in lets]
             lets.append(Let(LAST, FIRST + 1))
         if self.domain_tile.window is not None:
@@ -53,18 +53,19 @@ class NestLoops:
         return lets
 
     def _ends(self, axis: Axis) -> tuple[Expr, Expr]:
+        """Return the ends of a tile's part of an axis."""
         if axis is self.domain_tile.window or axis in self.domain_tile.fixed:
             return FIRST, LAST
         return size_of(0), size_of(axis.extent)
 
     def along(self, at: Sum) -> Sum:
-        """An index that moves with the lane, even where a tile has one and all places are its."""
-        if not self.one_lane or at.coefficient(self.vector_axis.var) != 0:
+        """Return an index that depends on the vector axis, even where a tile has one step of it."""
+        if not self.has_one_vector_point or at.coefficient(self.vector_axis.var) != 0:
             return at
         return add(add(at, Sum(((self.vector_axis.var, 1),))), Sum(((FIRST, 1),)), -1)
 
     def rows(self) -> tuple[Loop | None, list[Let]]:
-        """The loop over the rows of a tile, if it is one, and what it decodes."""
+        """Return the loop over the rows of a tile, if there is one, and definitions inside it."""
         if not has_rows(self.domain, self.schedule, self.domain_tile):
             return None, []
         first, *others = self.row_axes
@@ -75,26 +76,26 @@ class NestLoops:
         return Loop(ROW, low * inner, high * inner, Level.WARP), decode_index(ROW, self.row_axes)
 
     def vector_loop(self) -> Loop:
-        """The loop along the lanes."""
+        """Return the loop over the vector axis."""
         low, high = self._ends(self.vector_axis)
-        if self.is_short:  # so that a short row is no loop
+        if self.is_short:  # a literal extent: a short row is no loop
             high = size_of(self.vector_axis.extent, Fixed.LITERAL)
         length = self.domain_tile.length(self.vector_axis)
         wide = isinstance(length, int) and length >= MIN_WIDE_LOOP and not self.vector_axis.reduced
         return Loop(self.vector_axis.var, low, high, Level.CTA, wide=wide)
 
     def serial_loops(self) -> list[Loop]:
-        """The loops inside a row that are not the lanes'."""
+        """Return the loops inside a row without the vector loop."""
         axes = [a for a in self.domain.reduced if a is not self.vector_axis]
         axes += [] if self.block_axis is None else [self.block_axis]
         return [Loop(a.var, *self._ends(a), Level.THREAD) for a in axes]
 
     def stage_loops(self) -> tuple[Loop, ...]:
-        """The loops of a pass over a row, outermost first."""
+        """Return the loops of a stage, outermost first."""
         return *self.serial_loops(), self.vector_loop()
 
     def short_row_loops(self, level: Level) -> list[Loop]:
-        """The rows of a tile of short rows."""
+        """Return the loop over the rows of a tile of short rows; none for others."""
         return (
             [Loop(self.row_value_axis.var, LOW, HIGH, level)]
             if self.is_short and self.row_value_axis
@@ -102,7 +103,7 @@ class NestLoops:
         )
 
     def row_offset(self) -> Expr:
-        """The place of the current lane, or short row, among those that scratch is for."""
+        """Return the position of the current column, or short row, in an array of row values."""
         assert self.row_value_axis is not None
         first: Var = LOW if self.is_short else FIRST
         if not self.is_short and self.vector_axis is not self.domain_tile.window:
