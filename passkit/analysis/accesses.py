@@ -1,4 +1,4 @@
-"""What an operator reads: for an element of its result, the elements of its inputs."""
+"""Accesses: the elements of its inputs that an operator reads for an element of its result."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from passkit.values import dtype as dt
 from passkit.values.size import Shape
 
 Index = tuple[Expr, ...]
+"""A coordinate along each dimension of a value."""
 Reader = Callable[..., Expr]
+"""A function that returns the element of an input at coordinates."""
 
 
 def broadcast_index(index: Sequence[Expr], shape: Shape) -> Index:
-    """The index into an input of ``shape`` that broadcasts to a result indexed by ``index``."""
+    """Return the index at which an input of a shape is read, which broadcasts to a result."""
     tail = index[len(index) - len(shape) :]
     return tuple(size_of(0) if n == 1 else i for i, n in zip(tail, shape, strict=True))
 
 
 def element_expr(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[Expr, ...]:
-    """The value of each result of ``node`` at ``index``, given a reader for each input.
+    """Return the element of each result of a node at an index, given a reader for each input.
 
     Raises: CodeGenError for an operator that has neither FElement nor FCodeGen.
     """
@@ -50,40 +52,51 @@ def element_expr(node: Node, index: Index, readers: Sequence[Reader]) -> tuple[E
 
 @frozen
 class Accesses:
-    """Each read of an input, in order: its position and simplified index; and pinned variables.
+    """The reads by which an operator computes an element.
 
-    ``pinned`` are the index variables that the value itself depends on, ``numbers`` the integers
-    through which it does. ``plain`` says that the value is what is read, and nothing else.
+    Attributes:
+        at: for each read in order the number of the input and the simplified index.
+        pinned: the index variables on which the element itself depends.
+        integers: the integers by which it depends on them.
+        plain: whether the elements are those that are read, unchanged.
     """
 
     at: tuple[tuple[int, Index], ...]
     pinned: frozenset[Var] = frozenset()
-    numbers: tuple[Expr, ...] = ()
+    integers: tuple[Expr, ...] = ()
     plain: bool = False
 
 
 def accesses_of(node: Node, index: Index, extents: Extents) -> Accesses:
-    """What ``node`` reads for its element_expr at ``index``."""
+    """Return the reads by which a node computes its element at an index.
+
+    Args:
+        node: the node, which is no reduction, scan or product.
+        index: the index, an expression for each dimension.
+        extents: the extents of index variables.
+    """
     op = node.op
     assert op is not None
     if not op.has_attr("FElement"):
         shapes = [known_shape(e) for e in node.inputs]
         return Accesses(tuple((k, broadcast_index(index, s)) for k, s in enumerate(shapes)))
     values, probes = _with_probes(node, index)
-    known: dict[Expr, Expr] = {}
-    found = []
-    for probe, (k, given) in probes.items():
-        at = tuple(simplify(_with_reads(i, known), extents) for i in given)
-        found.append((k, at))
-        if not probe.dtype.is_float:  # what a later index may be made of
-            known[probe] = Read(node.inputs[k], at, probe.dtype)
+    reads: dict[
+        Expr, Expr
+    ] = {}  # those of integers, of which the indices of later ones may be made
+    accesses: list[tuple[int, Index]] = []
+    for probe, (k, probe_index) in probes.items():
+        at = tuple(simplify(_with_reads(i, reads), extents) for i in probe_index)
+        accesses.append((k, at))
+        if not probe.dtype.is_float:
+            reads[probe] = Read(node.inputs[k], at, probe.dtype)
     pinned = frozenset(v for x in values for v in variables(x) if v.name in extents)
-    numbers = tuple(simplify(i, extents) for x in values for i in _integers(x, extents))
-    return Accesses(tuple(found), pinned, numbers, plain=values == tuple(probes))
+    integers = tuple(simplify(i, extents) for x in values for i in _integers(x, extents))
+    return Accesses(tuple(accesses), pinned, integers, plain=values == tuple(probes))
 
 
 def _integers(x: Expr, extents: Extents) -> Iterator[Expr]:
-    """The largest integer parts of a value that depend on index variables, with repetition."""
+    """Yield the largest integer subexpressions that depend on index variables, with repetition."""
     if all(v.name not in extents for v in variables(x)):
         return
     if x.dtype == dt.int64 and not isinstance(x, Select):
@@ -93,57 +106,63 @@ def _integers(x: Expr, extents: Extents) -> Iterator[Expr]:
         yield from _integers(child, extents)
 
 
-def _with_reads(x: Expr, values: Mapping[Expr, Expr]) -> Expr:
-    """``x`` with the reads that it is made of in place of their variables."""
-    if not values:
+def _with_reads(x: Expr, reads: Mapping[Expr, Expr]) -> Expr:
+    """Return an expression with reads in place of the variables that represent them."""
+    if not reads:
         return x
     if isinstance(x, Var):
-        return values.get(x, x)
-    return replace_children(x, lambda child: _with_reads(child, values))
+        return reads.get(x, x)
+    return replace_children(x, lambda child: _with_reads(child, reads))
 
 
 def guarded_accesses(node: Node, index: Index) -> frozenset[int]:
-    """The reads, by number, that happen in an arm of a select only.
+    """Return the numbers of the reads that happen only in a branch of a select.
 
-    Elsewhere their index may be none.
+    Otherwise their indices may be out of bounds.
     """
     values, probes = _with_probes(node, index)
-    always, todo = set[Var](), list(values)
-    while todo:  # what is computed for any element, and what the indices of its reads need
-        for v in _unguarded(todo.pop()):
+    always: set[Var] = set()
+    worklist = list(values)
+    while worklist:  # values that are computed for any element, and the indices of their reads
+        for v in _unguarded(worklist.pop()):
             if v in probes and v not in always:
                 always.add(v)
-                todo += probes[v][1]
+                worklist += probes[v][1]
     return frozenset(n for n, v in enumerate(probes) if v not in always)
 
 
 def expression_size(nodes: Iterable[Node]) -> int:
-    """The parts of the longest expression among ``nodes``, producers first, as one single tree.
+    """Return the number of terms of the largest expression if each node is one expression tree.
 
-    A value that its reader mentions twice is written twice: what is read in the arm of a select
-    has no local, as its loads must not leave the arm.
+    A value that its user reads twice counts twice: values that are read in a branch of a select
+    have no local variable, as their loads must not leave the branch. ``nodes`` are in post-order.
     """
     sizes: dict[Entry, int] = {}
     for node in nodes:
         rank = len(known_shape(node.entries[0]))
         values, probes = _with_probes(node, tuple(Var(f"i{k}", dt.int64) for k in range(rank)))
-        read = {v: sizes.get(node.inputs[k], 1) for v, (k, _) in probes.items()}
-        for entry, x in zip(node.entries, values, strict=True):
-            sizes[entry] = sum(read.get(part, 1) for part in walk(x))
+        input_sizes = {v: sizes.get(node.inputs[k], 1) for v, (k, _) in probes.items()}
+        for entry, value in zip(node.entries, values, strict=True):
+            sizes[entry] = sum(input_sizes.get(x, 1) for x in walk(value))
     return max(sizes.values(), default=0)
 
 
 def _with_probes(
     node: Node, index: Index
 ) -> tuple[tuple[Expr, ...], dict[Expr, tuple[int, Index]]]:
-    """The value(s) of ``node`` with a variable for each read, and which input that reads where."""
+    """Return the element of each result of a node at an index, with a variable for each read.
+
+    Returns: the elements; and for each variable the number of the input and the index.
+    """
     probes: dict[Expr, tuple[int, Index]] = {}
 
     def reader(k: int) -> Reader:
+        """Return a function that represents reads of an input by new variables."""
         dtype = node.inputs[k].dtype
         assert dtype is not None
 
         def read(*at: Expr) -> Expr:
+            """Return a new variable for a read."""
             probe = Var(f"read {len(probes)}", dtype)
             probes[probe] = k, at
             return probe
@@ -154,7 +173,7 @@ def _with_probes(
 
 
 def _unguarded(x: Expr) -> Iterator[Var]:
-    """The variables outside the arms of selects."""
+    """Yield the variables of an expression outside the branches of selects."""
     if isinstance(x, Var):
         yield x
     for child in (x.condition,) if isinstance(x, Select) else children(x):

@@ -1,4 +1,4 @@
-"""Packing: what a group falls into that has no data flow between, and how tiles are shared out."""
+"""Components of packs: operators without data flow between them, and how they share tiles."""
 
 from __future__ import annotations
 
@@ -19,23 +19,30 @@ from passkit.target.heuristics import TilingHeuristics
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Shape, numel
 
-MAX_ARRAYS, MAX_NODES, MAX_TRIES = 8, 24, 4
-"""Arrays and nodes of a loop that does what parts of one space do, which share no array, at most;
-and loops that a part is tried with."""
+MAX_ARRAYS = 8
+"""The most arrays of a nest that serves several components without an array in common."""
+MAX_NODES = 24
+"""The most nodes of such a nest."""
+MAX_TRIES = 4
+"""The most nests with which a component is tried."""
 MAX_RESULTS = 8
-"""The most results of a loop that serves several parts.
+"""The most results of a nest that serves several components.
 
-Parts that read one array share its cache lines in a loop; but compilers take more than linear time
-for the text of a loop, so 200 columns of one matrix are 25 loops, and equal ones share a function.
+Components that read one array share its cache lines in a nest. But compilers take more than linear
+time for a long loop body: 200 columns of one matrix are 25 nests, and equal ones share a function.
 """
 
 
 @frozen(eq=False)
 class Component:
-    """A closed part of a group's graph, with the group's numbers of its inputs and outputs.
+    """A closed part of a group's graph.
 
-    Numbers of inputs go on with outputs, of which a phase reads those that earlier ones made.
-    ``source`` has the group's node for each that is not that node itself.
+    Attributes:
+        graph: the graph.
+        inputs: for each of its inputs the number of the group's input. After all inputs, the
+            group's outputs are counted on, of which a phase reads those of earlier phases.
+        outputs: for each of its outputs the number of the group's output.
+        source: the group's node for each node that is not the same one.
     """
 
     graph: Graph
@@ -44,33 +51,33 @@ class Component:
     source: Mapping[Node, Node] = field(factory=dict)
 
     def original(self, node: Node) -> Node:
-        """The node of the group that a node of the part is."""
+        """Return the group's node for a node of the component."""
         return self.source.get(node, node)
 
 
 def independent_components(graph: Graph) -> tuple[Component, ...]:
-    """The parts of a group's graph with no data flow between, in the order of first outputs.
+    """Return the components of a group without data flow between them, by their first outputs.
 
-    Where parts have one space and read the same arrays, or have few, one loop does it all: they
-    are one part then.
+    Components with one domain are one if they read the same arrays, or have few.
     """
-    found = _components(graph)
-    loops = _merged_nests(graph, found) if len(found) > 1 else []
-    if len(loops) < 2:
+    connected = _connected_outputs(graph)
+    nests = _merged_nests(graph, connected) if len(connected) > 1 else []
+    if len(nests) < 2:
         inputs, outputs = (tuple(range(len(k))) for k in (graph.inputs, graph.outputs))
         return (Component(graph, inputs, outputs),)
     number = {n: k for k, n in enumerate(graph.inputs)}
     return tuple(
-        Component(r.graph, tuple(number[n] for n in r.graph.inputs), tuple(r.outputs))
-        for r in loops
+        Component(nest.graph, tuple(number[n] for n in nest.graph.inputs), tuple(nest.outputs))
+        for nest in nests
     )
 
 
-def _components(graph: Graph) -> list[list[int]]:
-    """Numbers of outputs that operators connect, by the first of each."""
+def _connected_outputs(graph: Graph) -> list[list[int]]:
+    """Return the numbers of outputs that operators connect, one list for each component."""
     root: dict[Node, Node] = {}
 
     def find(node: Node) -> Node:
+        """Return the representative of a node's component, and shorten the path to it."""
         while root[node] is not node:
             root[node] = node = root[root[node]]
         return node
@@ -81,15 +88,21 @@ def _components(graph: Graph) -> list[list[int]]:
             for entry in node.inputs:
                 if not is_leaf(entry.node):
                     root[find(entry.node)] = node
-    found: dict[Node, list[int]] = {}
+    outputs_of_root: dict[Node, list[int]] = {}
     for k, entry in enumerate(graph.outputs):
-        found.setdefault(find(entry.node), []).append(k)
-    return list(found.values())
+        outputs_of_root.setdefault(find(entry.node), []).append(k)
+    return list(outputs_of_root.values())
 
 
 @define(eq=False)
 class _Nest:
-    """Outputs that one loop computes, in this space; None where it takes several spaces."""
+    """Outputs that are computed together.
+
+    Attributes:
+        outputs: their numbers.
+        graph: their closed graph.
+        axes: the axes of their domain; None if they have several domains.
+    """
 
     outputs: list[int]
     graph: Graph
@@ -97,99 +110,132 @@ class _Nest:
 
     @property
     def shapes(self) -> set[Shape]:
-        """What results measure, or what is folded to them."""
+        """Return the shapes of results, or of the operands of reductions."""
         nodes = [e.node for e in self.graph.outputs]
-        folded = [n.inputs[0] if reduce_of(n) is not None else n.entries[0] for n in nodes]
-        return set(map(known_shape, folded))
+        entries = [n.inputs[0] if reduce_of(n) is not None else n.entries[0] for n in nodes]
+        return set(map(known_shape, entries))
 
     @property
     def arrays(self) -> dict[Node | Entry, None]:
-        """The inputs of more than one element, and the outputs, in the graph's order."""
+        """Return the inputs of more than one element, and the outputs, in the graph's order."""
         large = [n for n in self.graph.inputs if numel(known_shape(n.entries[0])) != 1]
         return dict.fromkeys([*large, *self.graph.outputs])
 
 
-def _merged_nests(graph: Graph, found: Iterable[list[int]]) -> list[_Nest]:
-    """The components, those that one loop had better compute together."""
-    loops: list[_Nest] = []
-    readers: dict[Node | Entry, list[_Nest]] = {}
+def _merged_nests(graph: Graph, connected: Iterable[list[int]]) -> list[_Nest]:
+    """Return nests for connected outputs; several of these share a nest where that is better."""
+    nests: list[_Nest] = []
+    nests_of_array: dict[Node | Entry, list[_Nest]] = {}
     last: dict[tuple[Axis, ...], _Nest] = {}
-    for outputs in found:
-        own = _nest_of(graph, outputs)
-        near = [r for n in own.arrays for r in readers.get(n, ())]
-        if own.axes is not None and own.axes in last:
-            near.append(last[own.axes])
-        room = [r for r in dict.fromkeys(near) if len(r.outputs) + len(outputs) <= MAX_RESULTS]
-        home = _merge_into(graph, own, room[:MAX_TRIES])
-        if home is None:
-            home = own
-            loops.append(own)
-        if home.axes is not None:
-            last[home.axes] = home
-        for n in own.arrays:
-            readers.setdefault(n, []).append(home)
-    return loops
+    for outputs in connected:
+        new = _nest_of(graph, outputs)
+        related = [nest for n in new.arrays for nest in nests_of_array.get(n, ())]
+        if new.axes is not None and new.axes in last:
+            related.append(last[new.axes])
+        fitting = [
+            nest
+            for nest in dict.fromkeys(related)
+            if len(nest.outputs) + len(outputs) <= MAX_RESULTS
+        ]
+        merged = _merge_into_first(graph, new, fitting[:MAX_TRIES])
+        if merged is None:
+            merged = new
+            nests.append(new)
+        if merged.axes is not None:
+            last[merged.axes] = merged
+        for n in new.arrays:
+            nests_of_array.setdefault(n, []).append(merged)
+    return nests
 
 
 def _nest_of(graph: Graph, outputs: list[int]) -> _Nest:
+    """Return a nest of the outputs with some numbers."""
     closed = Graph([graph.outputs[k] for k in outputs])
     return _Nest(outputs, closed, _axes(closed.key, UncachedArgument(closed)))
 
 
 @lru_cache(maxsize=4096)
 def _axes(key: str, held: UncachedArgument[Graph]) -> tuple[Axis, ...] | None:
-    """The axes of a graph's space, if it has one."""
+    """Return the axes of a graph's domain; None without one, or if it has a product."""
     if any(n.op is not None and FContract.get(n.op.name) is not None for n in held.value.nodes):
         return None
     info = analyze_domain(held.value)
     return None if isinstance(info, Diagnostic) else info.domain.axes
 
 
-def _merge_into(graph: Graph, own: _Nest, near: Iterable[_Nest]) -> _Nest | None:
-    """The first of the loops ``near`` that computes ``own`` as well from now on."""
-    for home in near:
-        if home.axes is None or own.axes is None:
-            continue
-        if numel(a.extent for a in home.axes) != numel(a.extent for a in own.axes):
-            continue
-        if home.shapes.isdisjoint(own.shapes):
-            continue  # one would be read by divided positions
-        shared = home.arrays.keys() & own.arrays.keys()
-        if not shared and len(home.arrays | own.arrays) > MAX_ARRAYS:
-            continue
-        if not shared and len(home.graph.nodes) + len(own.graph.nodes) > MAX_NODES:
-            continue
-        both = _nest_of(graph, sorted([*home.outputs, *own.outputs]))
-        if both.axes is None or not (shared or both.axes == home.axes):
-            continue
-        home.outputs, home.graph, home.axes = both.outputs, both.graph, both.axes
-        return home
+def _merge_into_first(graph: Graph, new: _Nest, nests: Iterable[_Nest]) -> _Nest | None:
+    """Merge a new nest into the first of several nests that it fits, and return that nest.
+
+    Returns: None if it fits none of them.
+    """
+    for nest in nests:
+        merged = _merged(graph, nest, new)
+        if merged is not None:
+            nest.outputs, nest.graph, nest.axes = merged.outputs, merged.graph, merged.axes
+            return nest
     return None
 
 
+def _merged(graph: Graph, nest: _Nest, new: _Nest) -> _Nest | None:
+    """Return a nest with the outputs of two; None if they had better be computed apart.
+
+    They must have a shape in common: otherwise accesses to one would have divisions.
+    """
+    if nest.axes is None or new.axes is None:
+        return None
+    if numel(a.extent for a in nest.axes) != numel(a.extent for a in new.axes):
+        return None
+    if nest.shapes.isdisjoint(new.shapes):
+        return None
+    shared = nest.arrays.keys() & new.arrays.keys()
+    if not shared and len(nest.arrays | new.arrays) > MAX_ARRAYS:
+        return None
+    if not shared and len(nest.graph.nodes) + len(new.graph.nodes) > MAX_NODES:
+        return None
+    merged = _nest_of(graph, sorted([*nest.outputs, *new.outputs]))
+    is_same_domain = bool(shared) or merged.axes == nest.axes
+    return merged if merged.axes is not None and is_same_domain else None
+
+
 def seconds_per_tile(seconds: Sequence[float], tiling: TilingHeuristics) -> float:
-    """The seconds that a tile should take where parts take these; 0 where one is not known."""
+    """Return the seconds that a tile of a pack should take; 0 if those of a component are unknown.
+
+    Args:
+        seconds: the seconds of each component, 0 where they are unknown.
+        tiling: the target's heuristics.
+    """
     if not all(seconds):
         return 0.0
     return max(sum(seconds) / tiling.pack_tiles, tiling.pack_tile_seconds)
 
 
-def tile_points(each: float, aim: float, target: Target) -> int:
-    """The points of a tile that takes about ``aim`` seconds, ``each`` for a point."""
-    most, least = target.tile, target.tiling.pack_tile_points
-    fits = min(int(aim / each), most)
-    return 1 << max(fits, least).bit_length() - 1 if fits < most else most
+def tile_points(seconds_per_point: float, tile_seconds: float, target: Target) -> int:
+    """Return the points of a tile that takes about ``tile_seconds``, a power of two or the most."""
+    max_points, min_points = target.tile, target.tiling.pack_tile_points
+    points = min(int(tile_seconds / seconds_per_point), max_points)
+    if points == max_points:
+        return max_points
+    return 1 << max(points, min_points).bit_length() - 1
 
 
-def shared_tiles(seconds: Sequence[float], small: Sequence[bool], aim: float) -> list[list[int]]:
-    """The numbers of parts that share tiles: ``small`` ones, up to ``aim`` seconds together."""
-    made: list[list[int]] = []
-    taken = 0.0
-    for k in sorted(range(len(seconds)), key=lambda k: small[k]):
-        fits = small[k] and made and small[made[-1][0]] and taken + seconds[k] <= aim
-        if fits:
-            made[-1].append(k)
+def shared_tiles(
+    seconds: Sequence[float], is_small: Sequence[bool], tile_seconds: float
+) -> list[list[int]]:
+    """Return the numbers of components in lists that share tiles.
+
+    Args:
+        seconds: the seconds of each component.
+        is_small: whether each component is one tile. Only such ones share a tile.
+        tile_seconds: the most seconds of components that share a tile.
+    """
+    tiles: list[list[int]] = []
+    total = 0.0
+    for k in sorted(range(len(seconds)), key=lambda k: is_small[k]):
+        can_share = bool(tiles) and is_small[k] and is_small[tiles[-1][0]]
+        if can_share and total + seconds[k] <= tile_seconds:
+            tiles[-1].append(k)
+            total += seconds[k]
         else:
-            made.append([k])
-        taken = seconds[k] + (taken if fits else 0.0)
-    return made
+            tiles.append([k])
+            total = seconds[k]
+    return tiles

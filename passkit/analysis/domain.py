@@ -1,4 +1,4 @@
-"""Iteration spaces: the axes that a group's kernel goes through, and what is folded along them."""
+"""Iteration domains: the axes over which the operators of a loop nest are computed together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from passkit.values.size import Extent, Shape, numel
 
 
 class ValueKind(Flag):
-    """How a value of a group lies in its space."""
+    """The points of a domain at which a value is computed.
+
+    POINT: an element for each point. REDUCED: an element for each row, as a reduction leaves them.
+    INLINE: elements are computed where they are read, at any index.
+    """
 
     POINT = auto()
     REDUCED = auto()
@@ -27,10 +31,15 @@ class ValueKind(Flag):
 
 @frozen
 class Axis:
-    """One dimension of the space; a reduced one is what the group's reductions and scans fold.
+    """One axis of a domain.
 
-    Of an axis with a ``chunk`` so many steps at a time are folded. Another axis, first of all,
-    is ``counting`` the chunks: what is folded lies along it, no point does.
+    Attributes:
+        var: the index variable.
+        extent: the number of steps of the whole axis.
+        reduced: whether reductions or scans run along the axis.
+        chunk: for a reduced axis, the steps that a row has of it, if not all; else None.
+        is_chunk_axis: whether the axis counts these chunks. Reduced values have an element for each
+            of its steps, but points have no coordinate along it.
     """
 
     var: Var
@@ -41,77 +50,81 @@ class Axis:
 
     @property
     def length(self) -> Extent:
-        """The steps along the axis that one row takes."""
+        """Return the steps that a row has of the axis."""
         return self.extent if self.chunk is None else self.chunk
 
 
 @lru_cache(maxsize=128)
 def _extents(axes: tuple[tuple[str, Extent], ...]) -> Extents:
-    """Extents by name: one mapping for all spaces that have them, so that all share its sums."""
+    """Return extents by name, as one mapping for all domains with equal axes, which caches sums."""
     return Known(axes)
 
 
 class Domain:
-    """Axes in row-major order."""
+    """The axes of a loop nest in row-major order. A row has all points of the reduced axes."""
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         self.axes = axes
-        self._indices: dict[tuple[ValueKind, Shape], Index] = {}  # a group asks for few, and often
+        self._indices: dict[tuple[ValueKind, Shape], Index] = {}  # few, often looked up
 
     @cached_property
     def extents(self) -> Extents:
-        """Extent of each axis variable."""
+        """Return the extent of each index variable by its name."""
         return _extents(tuple((a.var.name, a.extent) for a in self.axes))
 
     @cached_property
     def kept(self) -> tuple[Axis, ...]:
-        """The axes of a row value."""
+        """Return the axes that are not reduced, along which reduced values lie."""
         return tuple(a for a in self.axes if not a.reduced)
 
     @cached_property
     def reduced(self) -> tuple[Axis, ...]:
-        """The axes that reductions fold."""
+        """Return the reduced axes."""
         return tuple(a for a in self.axes if a.reduced)
 
     @cached_property
     def points(self) -> tuple[Axis, ...]:
-        """The axes of a FULL value."""
+        """Return the axes of values of kind POINT."""
         return tuple(a for a in self.axes if not a.is_chunk_axis)
 
     @cached_property
     def full(self) -> Sum:
-        """The linear index of a FULL value."""
+        """Return the linear index of a value of kind POINT."""
         return self._linear(self.points)
 
     @cached_property
     def row(self) -> Sum:
-        """The linear index of a ROW value."""
+        """Return the linear index of a value of kind REDUCED."""
         return self._linear(self.kept)
 
     @cached_property
     def size(self) -> Extent:
-        """The number of points."""
+        """Return the number of points."""
         return numel(a.extent for a in self.points)
 
     @cached_property
     def rows(self) -> Extent:
-        """The number of points of the kept axes."""
+        """Return the number of rows."""
         return numel(a.extent for a in self.kept)
 
     def _linear(self, axes: tuple[Axis, ...]) -> Sum:
+        """Return the row-major linear index over some axes."""
         return ravel([a.var for a in axes], tuple(a.extent for a in axes), self.extents)
 
-    def reduces_dims(self, index: Index, axes: tuple[int, ...]) -> bool:
-        """Whether dimensions ``axes`` of ``index`` run over the reduced axes and no other does."""
-        folded = {a.var for a in self.reduced}
-        for k, i in enumerate(index):
-            inside = set(variables(i))
-            if not (inside <= folded if k in axes else inside.isdisjoint(folded)):
+    def reduces_dims(self, index: Index, dims: tuple[int, ...]) -> bool:
+        """Return whether the reduced axes of the domain are dimensions ``dims`` of a value.
+
+        Then all variables in those dimensions of its index are of reduced axes, and none in others.
+        """
+        reduced = {a.var for a in self.reduced}
+        for k, expr in enumerate(index):
+            used = set(variables(expr))
+            if not (used <= reduced if k in dims else used.isdisjoint(reduced)):
                 return False
         return True
 
     def index(self, kind: ValueKind, shape: Shape) -> Index:
-        """The index in ``shape`` of a FULL or ROW value at the current point."""
+        """Return the index at the current point of a value of a kind, which is not INLINE."""
         key = kind, shape
         if key not in self._indices:
             linear = self.full if kind is ValueKind.POINT else self.row
@@ -121,17 +134,17 @@ class Domain:
 
 @frozen
 class ReducedAxes:
-    """The axes along which an operator folds its input, and in what chunks."""
+    """The dimensions of its input that a reduction or scan runs along, and the chunks of one."""
 
     axes: tuple[int, ...]
     chunks: Chunks | None = None
 
 
 def reduced_axes_of(node: Node) -> ReducedAxes | None:
-    """How a reduction or a scan lies in its input; None for another operator."""
-    found = reduce_of(node)
-    if found is not None:
-        return ReducedAxes(found.axes, found.chunks)
+    """Return the reduced axes of a reduction or a scan; None for another operator."""
+    reduction = reduce_of(node)
+    if reduction is not None:
+        return ReducedAxes(reduction.axes, reduction.chunks)
     scan = scan_of(node)
     return None if scan is None else ReducedAxes((scan.axis,))
 
@@ -139,25 +152,30 @@ def reduced_axes_of(node: Node) -> ReducedAxes | None:
 def axes_of(
     shape: Shape, reduced: tuple[int, ...] | None, chunks: Chunks | None = None
 ) -> tuple[Axis, ...]:
-    """An axis for each dimension of ``shape`` that is not 1, and one that counts ``chunks``.
+    """Return an axis for each dimension of a shape that is not 1, after an axis of chunks if any.
 
-    Where something is folded (``reduced`` is not None) there is a folded axis in any case.
+    Args:
+        shape: the shape of a value with an element for each point.
+        reduced: the reduced dimensions; None without a reduction. Where there is one, the result
+            has a reduced axis, of extent 1 if need be.
+        chunks: the chunks in which a dimension is reduced, if it is.
     """
-    cut = -1 if chunks is None else chunks.axis
-    kept = [k for k, n in enumerate(shape) if n != 1 or k == cut]
-    parts = [(shape[k], k in (reduced or ()), _chunk(chunks, k), False) for k in kept]
-    if reduced is not None and not any(r for _, r, _, _ in parts):
-        parts.append((1, True, None, False))
+    chunked = -1 if chunks is None else chunks.axis
+    dims = [k for k, n in enumerate(shape) if n != 1 or k == chunked]
+    facts = [(shape[k], k in (reduced or ()), _chunk(chunks, k), False) for k in dims]
+    if reduced is not None and not any(is_reduced for _, is_reduced, _, _ in facts):
+        facts.append((1, True, None, False))
     if chunks is not None:
-        parts.insert(0, (num_chunks(shape, chunks), False, None, True))
-    parts = parts or [(1, False, None, False)]
-    return tuple(Axis(Var(f"i{k}", dt.int64), *p) for k, p in enumerate(parts))
+        facts.insert(0, (num_chunks(shape, chunks), False, None, True))
+    facts = facts or [(1, False, None, False)]
+    return tuple(Axis(Var(f"i{k}", dt.int64), *fact) for k, fact in enumerate(facts))
 
 
-def _chunk(chunks: Chunks | None, axis: int) -> Extent | None:
-    return chunks.length if chunks is not None and chunks.axis == axis else None
+def _chunk(chunks: Chunks | None, dim: int) -> Extent | None:
+    """Return the length of chunks along a dimension; None if it is not the chunked one."""
+    return chunks.length if chunks is not None and chunks.axis == dim else None
 
 
 def num_chunks(shape: Shape, chunks: Chunks) -> Extent:
-    """How many chunks there are; the last may be shorter."""
+    """Return the number of chunks of a value, of which the last may be shorter."""
     return (shape[chunks.axis] + (chunks.length - 1)) // chunks.length

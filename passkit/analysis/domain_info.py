@@ -1,7 +1,7 @@
-"""Layouts: the iteration space of a group, and where each of its values lives in it.
+"""Analysis of iteration domains: the domain of a group, and at which points values are computed.
 
-A value is FULL (one for each point), ROW (one for each point of the kept axes: what a reduction
-leaves) or INLINE (computed where it is read, at any index).
+The kinds of values are those of `ValueKind`. A group whose operators do not share a domain has a
+diagnostic instead.
 """
 
 from __future__ import annotations
@@ -34,39 +34,57 @@ from passkit.values.size import Extent, Shape, numel
 def _refined_axes(
     shape: Shape, reduced: tuple[int, ...] | None, shapes: list[Shape]
 ) -> tuple[Axis, ...]:
-    """Axes of ``shape``, cut finer where other shapes of the group have dimensions of their own."""
+    """Return axes of a shape, divided so that dimensions of other shapes are products of them.
+
+    Args:
+        shape: the shape.
+        reduced: its reduced dimensions; None without a reduction.
+        shapes: the other shapes, with as many elements.
+
+    Returns: the axes of the dimensions themselves if the shapes have no common refinement.
+    """
     finer = common_refinement([shape, *shapes])
     if finer is None or not finer:
         return axes_of(shape, reduced)
-    parts = list(finer)
-    flags: list[int] = []
+    factors = list(finer)
+    finer_reduced: list[int] = []
     for k in range(len(shape) - 1, -1, -1):
         product: Extent = 1
         while product != shape[k]:
-            product = parts.pop() * product
+            product = factors.pop() * product
             if reduced is not None and k in reduced:
-                flags.append(len(parts))
-    return axes_of(finer, None if reduced is None else tuple(flags))
+                finer_reduced.append(len(factors))
+    return axes_of(finer, None if reduced is None else tuple(finer_reduced))
 
 
 class DomainInfo:
-    """A group's space and the kind of every node in it.
+    """The iteration domain of a group, and the kind of each of its values.
 
-    ``cut`` is the shape that all its reductions fold in the same ``chunks``, if they do;
-    ``reverse`` says which way its scans run, if it has any. ``orders`` has the nodes whose rows are
-    those of the space in another order.
+    Attributes:
+        graph: the group's graph.
+        domain: the domain.
+        chunked_shape: the shape of the operands of reductions in chunks; None without chunks.
+        chunks: the chunks, which all reductions have.
+        orders: the order of rows of nodes whose rows are those of the domain in another order.
+        reverse: the direction of scans; None without any.
+        kinds: the kinds of each node's value; several if it is read at several places.
+        uses: the indices at which each node is read, with the kind of that read.
+        accesses: the linear indices of reads of inputs.
+        input_accesses: those of each input.
+        pinned: the variables on which values themselves depend.
+        integers: the integers, other than indices of reads, by which values depend on them.
     """
 
     def __init__(
         self,
         graph: Graph,
         domain: Domain,
-        cut: Shape | None = None,
+        chunked_shape: Shape | None = None,
         chunks: Chunks | None = None,
         orders: Mapping[Node, RowOrder] | None = None,
     ) -> None:
         self.graph, self.domain = graph, domain
-        self.cut, self.chunks = cut, chunks
+        self.chunked_shape, self.chunks = chunked_shape, chunks
         self.orders = orders or {}
         self.reverse: bool | None = None
         self.kinds: dict[Node, ValueKind] = {}
@@ -74,46 +92,49 @@ class DomainInfo:
         self.accesses: list[Sum] = []
         self.input_accesses: dict[Node, list[Sum]] = {}
         self.pinned: set[Var] = set()
-        self.numbers: list[Sum] = []
+        self.integers: list[Sum] = []
         self._linear: dict[tuple[Index, Shape], Sum] = {}
         self._indices: dict[tuple[Entry, ValueKind], Index] = {}
 
     def index(self, entry: Entry, kind: ValueKind) -> Index:
-        """The index of a FULL or ROW value at the current point."""
+        """Return the index at the current point of a value of a kind, which is not INLINE."""
         shape, order = known_shape(entry), self.orders.get(entry.node)
         if order is None:
             return self.domain.index(kind, shape)
         if (entry, kind) not in self._indices:
             *rows, last = self.domain.index(ValueKind.POINT, order.shape)
-            own = order.rows_at(tuple(rows), shape, self.domain.extents)
+            row_index = order.rows_at(tuple(rows), shape, self.domain.extents)
             point: Expr = last if kind is ValueKind.POINT else size_of(0)
-            self._indices[entry, kind] = (*own, point)
+            self._indices[entry, kind] = (*row_index, point)
         return self._indices[entry, kind]
 
     def linear(self, index: Index, shape: Shape) -> Sum:
-        """The row-major linear index, found once: chains of elementwise values share theirs."""
-        found = self._linear.get((index, shape))
-        if found is None:
-            found = self._linear[index, shape] = ravel(index, shape, self.domain.extents)
-        return found
+        """Return the row-major linear index of an element, which is computed once."""
+        linear = self._linear.get((index, shape))
+        if linear is None:
+            linear = self._linear[index, shape] = ravel(index, shape, self.domain.extents)
+        return linear
 
     def reads(self, node: Node, index: Index) -> list[tuple[Entry, Index]]:
-        """The entries that ``node`` reads for its element at ``index``, and where."""
-        found = reduce_of(node)
-        if found is not None:
+        """Return the entries that a node reads for its element at an index, each with its index.
+
+        The variables and integers on which the element itself depends are noted in ``pinned`` and
+        ``integers``.
+        """
+        if reduce_of(node) is not None:
             entry = node.inputs[0]
             return [(entry, self.index(entry, ValueKind.POINT))]
         if scan_of(node) is not None:
             return [(node.inputs[0], index)]
-        found_at = accesses_of(node, index, self.domain.extents)
-        self.pinned |= found_at.pinned
-        self.numbers += [normal(x, self.domain.extents) for x in found_at.numbers]
-        return [(node.inputs[k], i) for k, i in found_at.at]
+        accesses = accesses_of(node, index, self.domain.extents)
+        self.pinned |= accesses.pinned
+        self.integers += [normal(x, self.domain.extents) for x in accesses.integers]
+        return [(node.inputs[k], i) for k, i in accesses.at]
 
     def kind_at(self, entry: Entry, index: Index) -> ValueKind:
-        """Return whether an access reads a value at the current point, in the row, or elsewhere.
+        """Return the kind of a read: at the current point (POINT), in its row, or elsewhere.
 
-        The result of a reduction is a value of the row even where every row has one point.
+        The result of a reduction is REDUCED even where every row has one point.
         """
         shape = known_shape(entry)
         if entry.node in self.orders:
@@ -131,81 +152,93 @@ class DomainInfo:
 
 @lru_cache(maxsize=256)
 def analyze_domain(graph: Graph) -> DomainInfo | Diagnostic:
-    """Return where every value of a group lives, or why the group has no common space.
+    """Return the domain of a group, or a diagnostic if its operators do not share one.
 
-    Where rows are moved after they were reduced, the space has the order of what is moved. Kept for
-    the passes that ask again about the same graph; not to be changed.
+    If rows are moved after they were reduced, the domain may have the order of the moved rows. The
+    result is cached and must not be changed.
     """
-    plain = analyze_domain_in_order(graph)
-    if isinstance(plain, Diagnostic) and row_orders(graph):
-        moved = _analyze(graph, None, is_moved=True)
-        return plain if isinstance(moved, Diagnostic) else moved
-    return plain
+    in_order = analyze_domain_in_order(graph)
+    if isinstance(in_order, Diagnostic) and row_orders(graph):
+        return _analyze(graph, None, is_moved=True)
+    return in_order
 
 
 def analyze_domain_in_order(graph: Graph) -> DomainInfo | Diagnostic:
-    """Return the layout in which each value has its elements in the order of the space.
+    """Return the domain in which each value has its elements in the order of the points.
 
-    Short reductions are written out where nothing but what they leave is wanted, so that the space
-    has no axis of theirs: the layout is then of a graph without these reductions.
+    Short reductions are unrolled if only their results are needed, so that the domain has no axis
+    for them. The result is then of a graph with unrolled reductions.
     """
-    plain = _analyze(graph, None)
+    rolled = _analyze(graph, None)
     for unrolled in unrolled_graphs(graph):
         info = _analyze(unrolled, None)
-        if not isinstance(info, Diagnostic) and _is_unrolling_better(info, plain):
+        if not isinstance(info, Diagnostic) and _is_unrolling_better(info, rolled):
             return info
-    return plain
+    return rolled
 
 
 Boundary = Callable[[Domain], list[Sum]]
-"""More accesses, which keep axes apart that the group alone would join."""
+"""A function that returns further accesses of a domain, which may keep axes from being merged."""
 
 
-def analyze_bounded_domain(graph: Graph, apart: Boundary) -> DomainInfo | Diagnostic:
-    """The same for a part of a stitched kernel, with axes that a boundary goes through apart."""
-    return _analyze(graph, apart)
+def analyze_bounded_domain(graph: Graph, boundary: Boundary) -> DomainInfo | Diagnostic:
+    """Return the domain of a nest of several, whose axes the accesses of a boundary keep apart."""
+    return _analyze(graph, boundary)
 
 
-def _is_unrolling_better(info: DomainInfo, other: DomainInfo | Diagnostic) -> bool:
-    """Return whether a layout computes short reductions once, and reads no worse across lanes."""
-    for node, at in info.uses.items():
-        if node.op is UNROLLED_REDUCE and any(kind is not ValueKind.POINT for kind in at.values()):
+def _is_unrolling_better(info: DomainInfo, rolled: DomainInfo | Diagnostic) -> bool:
+    """Return whether unrolled reductions are computed once, and vectors read no worse than before.
+
+    Args:
+        info: the domain of the graph with unrolled reductions.
+        rolled: that of the graph as it was.
+    """
+    for node, uses in info.uses.items():
+        if node.op is UNROLLED_REDUCE and any(k is not ValueKind.POINT for k in uses.values()):
             return False
-    if isinstance(other, Diagnostic):
-        needs_near = bool(info.domain.reduced)  # parts of a stitched kernel may read in order
+    if isinstance(rolled, Diagnostic):
+        must_be_contiguous = bool(info.domain.reduced)  # otherwise nests may read in order
     else:
-        needs_near = other.domain.axes[-1].reduced
-    return not needs_near or all(_is_contiguous(info.domain, a) for a in info.accesses)
+        must_be_contiguous = rolled.domain.axes[-1].reduced
+    return not must_be_contiguous or all(_is_contiguous(info.domain, a) for a in info.accesses)
 
 
 def _is_contiguous(domain: Domain, access: Sum) -> bool:
-    """Whether lanes read whole cache lines, or rows of a few elements that are read repeatedly.
+    """Return whether vectors read whole cache lines, or short rows that are read repeatedly.
 
-    They are read repeatedly where the index does not depend on some axis of the space.
+    Rows are read repeatedly if the access does not depend on some axis of the domain.
     """
-    lane = domain.axes[-1].var
-    step = access.coefficient(lane)
-    if not all(isinstance(x, Var) or lane not in set(variables(x)) for x, _ in access.terms):
+    last = domain.axes[-1].var
+    stride = access.coefficient(last)
+    if not all(isinstance(x, Var) or last not in set(variables(x)) for x, _ in access.terms):
         return False
-    named = {v for x, _ in access.terms for v in variables(x)}
-    again = any(a.var not in named for a in domain.axes)
-    return step in (0, 1, 2, -1) or (again and isinstance(step, int) and 0 < step <= MAX_STRIDE)
+    used = {v for x, _ in access.terms for v in variables(x)}
+    is_repeated = any(a.var not in used for a in domain.axes)
+    if stride in (0, 1, 2, -1):
+        return True
+    return is_repeated and isinstance(stride, int) and 0 < stride <= MAX_STRIDE
 
 
 def _analyze(
-    graph: Graph, apart: Boundary | None, is_moved: bool = False
+    graph: Graph, boundary: Boundary | None, is_moved: bool = False
 ) -> DomainInfo | Diagnostic:
-    """Return the layout of a group in its own order, or in that in which its rows are moved."""
-    if apart is None and all(reduced_axes_of(n) is None for n in graph.nodes):
+    """Return the domain of a group with as few axes as its accesses allow, or a diagnostic.
+
+    Args:
+        graph: the group's graph.
+        boundary: further accesses of the domain; None without any.
+        is_moved: whether points have the order in which rows are moved.
+    """
+    if boundary is None and all(reduced_axes_of(n) is None for n in graph.nodes):
         anchor = largest_output(graph.outputs)
         if _has_one_axis(graph, anchor):
             return _one_axis_domain_info(graph, anchor)
-    spread = _analyze_unmerged(graph, is_moved)
-    if isinstance(spread, Diagnostic):
-        return spread
-    info, accesses, pinned = spread
-    more = accesses if apart is None else [*accesses, *apart(info.domain)]
-    merged = merge_axes(info.domain, more, pinned)
+    unmerged = _analyze_unmerged(graph, is_moved)
+    if isinstance(unmerged, Diagnostic):
+        return unmerged
+    info, accesses, pinned = unmerged
+    all_accesses = accesses if boundary is None else [*accesses, *boundary(info.domain)]
+    merged = merge_axes(info.domain, all_accesses, pinned)
     if len(merged.axes) == len(info.domain.axes):
         return info
     return _analyze_merged(graph, merged.axes, is_moved)
@@ -215,70 +248,79 @@ def _analyze(
 def _analyze_unmerged(
     graph: Graph, is_moved: bool
 ) -> tuple[DomainInfo, list[Sum], frozenset[Var]] | Diagnostic:
-    """Return the layout with all axes apart, its accesses to inputs, and the axes that must stay.
+    """Return the domain with all axes apart, or a diagnostic.
 
-    Integers that values are made of count as accesses.
+    Returns: the domain, the accesses to inputs with the integers of which values are made, and the
+    axes that must not be merged.
     """
-    reductions = [(n, f) for n in graph.nodes if (f := reduced_axes_of(n)) is not None]
+    reductions = [(n, axes) for n in graph.nodes if (axes := reduced_axes_of(n)) is not None]
     orders = row_orders(graph) if is_moved else {}
     if reductions:
-        first, reduction = reductions[0]
+        first, reduced = reductions[0]
         anchor = known_shape(first.inputs[0])
         if first in orders:
             anchor = orders[first].shape
-            reduction = ReducedAxes((len(anchor) - 1,))
-        info = unmerged_domain_info(anchor, reduction, graph)
+            reduced = ReducedAxes((len(anchor) - 1,))
+        info = _unmerged_domain_info(anchor, reduced, graph)
         info.orders = orders
     else:
-        info = unmerged_domain_info(largest_output(graph.outputs), None, graph)
+        info = _unmerged_domain_info(largest_output(graph.outputs), None, graph)
     problem = _propagate_uses(info)
-    stepped = [*info.accesses, *info.numbers]
-    info.pinned |= _divided_variables(info.accesses)
-    return problem or (info, stepped, frozenset(_divided_variables(info.accesses)))
+    divided = _divided_variables(info.accesses)
+    info.pinned |= divided
+    return problem or (info, [*info.accesses, *info.integers], frozenset(divided))
 
 
-def unmerged_domain_info(anchor: Shape, folding: ReducedAxes | None, graph: Graph) -> DomainInfo:
-    """The layout of a group, still empty, over one shape with all axes apart."""
+def _unmerged_domain_info(anchor: Shape, reduced: ReducedAxes | None, graph: Graph) -> DomainInfo:
+    """Return a domain over a shape with all axes apart, without kinds of values yet."""
     nodes = (n for n in graph.nodes if not is_leaf(n))
-    domain = domain_over(anchor, folding, shapes_of_others(anchor, nodes))
-    chunks = None if folding is None else folding.chunks
+    domain = domain_over(anchor, reduced, shapes_of_others(anchor, nodes))
+    chunks = None if reduced is None else reduced.chunks
     return DomainInfo(graph, domain, anchor if chunks else None, chunks)
 
 
 def shapes_of_others(anchor: Shape, nodes: Iterable[Node]) -> list[Shape]:
-    """The other shapes that values of as many elements have, each once."""
+    """Return the shapes, each once, of values with as many elements as a shape but another one."""
     total = numel(anchor)
-    return list(
-        dict.fromkeys(
-            s
-            for n in nodes
-            for e in n.entries
-            if (s := known_shape(e)) != anchor and numel(s) == total
-        )
-    )
+    shapes = (known_shape(e) for n in nodes for e in n.entries)
+    return list(dict.fromkeys(s for s in shapes if s != anchor and numel(s) == total))
 
 
-def domain_over(anchor: Shape, folding: ReducedAxes | None, others: list[Shape]) -> Domain:
-    """The space of a shape with all axes apart, cut finer where ``others`` need it."""
-    reduced = None if folding is None else folding.axes
-    if folding is not None and folding.chunks is not None:
-        return Domain(axes_of(anchor, reduced, folding.chunks))
-    return Domain(_refined_axes(anchor, reduced, others))
+def domain_over(anchor: Shape, reduced: ReducedAxes | None, others: list[Shape]) -> Domain:
+    """Return a domain with all axes apart.
+
+    Args:
+        anchor: the shape of values with an element for each point.
+        reduced: the reduced dimensions; None without a reduction.
+        others: the other shapes of such values. Axes are divided so that all shapes have dimensions
+            of whole axes, except where there are chunks.
+    """
+    dims = None if reduced is None else reduced.axes
+    if reduced is not None and reduced.chunks is not None:
+        return Domain(axes_of(anchor, dims, reduced.chunks))
+    return Domain(_refined_axes(anchor, dims, others))
 
 
 @lru_cache(maxsize=1024)
 def _analyze_merged(
     graph: Graph, axes: tuple[Axis, ...], is_moved: bool = False
 ) -> DomainInfo | Diagnostic:
-    """Return the layout with these axes, some of which are joined."""
-    spread = _analyze_unmerged(graph, is_moved)
-    assert not isinstance(spread, Diagnostic)
-    info = DomainInfo(graph, Domain(axes), spread[0].cut, spread[0].chunks, spread[0].orders)
+    """Return the domain with some axes merged, or a diagnostic.
+
+    Args:
+        graph: the group's graph, which has a domain with all axes apart.
+        axes: the axes with merged ones.
+        is_moved: whether points have the order in which rows are moved.
+    """
+    unmerged = _analyze_unmerged(graph, is_moved)
+    assert not isinstance(unmerged, Diagnostic)
+    other = unmerged[0]
+    info = DomainInfo(graph, Domain(axes), other.chunked_shape, other.chunks, other.orders)
     return _propagate_uses(info) or info
 
 
 def _has_one_axis(graph: Graph, shape: Shape) -> bool:
-    """Whether every value has one shape, or one element, so that one axis serves all."""
+    """Return whether all values have one shape, or are inputs of one element, and none is moved."""
     return all(
         (s := known_shape(e)) == shape or (is_leaf(n) and numel(s) == 1)
         for n in graph.nodes
@@ -287,6 +329,7 @@ def _has_one_axis(graph: Graph, shape: Shape) -> bool:
 
 
 def _one_axis_domain_info(graph: Graph, shape: Shape) -> DomainInfo:
+    """Return the domain with one axis of a group of elementwise operators of one shape."""
     info = DomainInfo(graph, Domain((Axis(Var("i0", dt.int64), numel(shape)),)))
     index = info.domain.index(ValueKind.POINT, shape)
     for node in graph.nodes:
@@ -294,67 +337,77 @@ def _one_axis_domain_info(graph: Graph, shape: Shape) -> DomainInfo:
             info.kinds[node] = ValueKind.POINT
             info.uses[node] = {index: ValueKind.POINT}
         elif node.is_variable:
-            same = known_shape(node.entries[0]) == shape
-            info.input_accesses[node] = [info.domain.full if same else Sum(())]
+            has_points = known_shape(node.entries[0]) == shape
+            info.input_accesses[node] = [info.domain.full if has_points else Sum(())]
     return info
 
 
 def largest_output(outputs: Iterable[Entry]) -> Shape:
-    """The shape of the largest output, the first of several; a size not known is large."""
+    """Return the shape of the largest output, the first of several.
+
+    An output of unknown size counts as larger than one of known size.
+    """
     shapes = [known_shape(e) for e in outputs]
-    known = [(numel(s), s) for s in shapes]
-    return max(known, key=lambda t: t[0] if isinstance(t[0], int) else 1 << 62)[1]
+    sizes = [numel(s) for s in shapes]
+    comparable = [n if isinstance(n, int) else 1 << 62 for n in sizes]
+    return shapes[comparable.index(max(comparable))]
 
 
 def _propagate_uses(info: DomainInfo) -> Diagnostic | None:
-    """Walk from what must be stored or folded to what that reads, users before producers."""
-    domain, graph = info.domain, info.graph
-    wanted = info.uses
+    """Record how all values are read, users before producers; return why one does not fit."""
+    domain, graph, uses = info.domain, info.graph, info.uses
     for entry in graph.outputs:
         if is_leaf(entry.node):
             return Diagnostic("graph.output_is_input", at=(entry.node.label,))
         kind = output_kind(info, entry)
         if kind is None:
-            return Diagnostic(
-                "domain.output",
-                {
-                    "value": entry.name,
-                    "count": numel(known_shape(entry)),
-                    "domain": domain.size,
-                },
-                (entry.node.label,),
-            )
-        wanted.setdefault(entry.node, {})[domain.index(kind, known_shape(entry))] = kind
+            count = numel(known_shape(entry))
+            facts = {"value": entry.name, "count": count, "domain": domain.size}
+            return Diagnostic("domain.output", facts, (entry.node.label,))
+        uses.setdefault(entry.node, {})[domain.index(kind, known_shape(entry))] = kind
     for node in reversed(graph.nodes):
         if is_leaf(node):
             continue
-        at = wanted.get(node, {})
-        folding = reduced_axes_of(node)
-        if folding is not None:
-            problem = check_reduction(info, node, folding, at)
+        reduced = reduced_axes_of(node)
+        node_uses = uses.get(node, {})
+        if reduced is not None:
+            problem = check_reduction(info, node, reduced, node_uses)
             if problem is not None:
                 return problem
-        for index, kind in at.items():
+        for index, kind in node_uses.items():
             info.kinds[node] = info.kinds.get(node, kind) | kind
-            for entry, where in info.reads(node, index):
-                if is_leaf(entry.node):
-                    if entry.node.is_variable:
-                        shape = known_shape(entry)
-                        access = info.linear(where, shape)
-                        info.accesses.append(access)
-                        info.input_accesses.setdefault(entry.node, []).append(access)
-                else:
-                    met = info.kind_at(entry, where)
-                    if folding is not None and met is not ValueKind.POINT:
-                        return Diagnostic(
-                            "domain.value_reduced", {"value": node.label}, (node.label,)
-                        )
-                    wanted.setdefault(entry.node, {})[where] = met
+            problem = _propagate_reads(info, node, index, reduced is not None)
+            if problem is not None:
+                return problem
+    return None
+
+
+def _propagate_reads(
+    info: DomainInfo, node: Node, index: Index, is_reduction: bool
+) -> Diagnostic | None:
+    """Record the reads of one element of a node; return why one does not fit.
+
+    Args:
+        info: the domain, which receives the reads.
+        node: the node.
+        index: the index of the element.
+        is_reduction: whether the node is a reduction or a scan, whose operand must be POINT.
+    """
+    for entry, read_index in info.reads(node, index):
+        if not is_leaf(entry.node):
+            kind = info.kind_at(entry, read_index)
+            if is_reduction and kind is not ValueKind.POINT:
+                return Diagnostic("domain.value_reduced", {"value": node.label}, (node.label,))
+            info.uses.setdefault(entry.node, {})[read_index] = kind
+        elif entry.node.is_variable:
+            access = info.linear(read_index, known_shape(entry))
+            info.accesses.append(access)
+            info.input_accesses.setdefault(entry.node, []).append(access)
     return None
 
 
 def output_kind(info: DomainInfo, entry: Entry) -> ValueKind | None:
-    """How an output lies in the space; None where it does not."""
+    """Return the kind of an output, POINT or REDUCED; None if it has another number of elements."""
     total = numel(known_shape(entry))
     if reduce_of(entry.node) is not None or total != info.domain.size:
         return ValueKind.REDUCED if info.domain.reduced and total == info.domain.rows else None
@@ -362,61 +415,60 @@ def output_kind(info: DomainInfo, entry: Entry) -> ValueKind | None:
 
 
 def check_reduction(
-    info: DomainInfo, node: Node, found: ReducedAxes, at: dict[Index, ValueKind]
+    info: DomainInfo, node: Node, reduced: ReducedAxes, uses: dict[Index, ValueKind]
 ) -> Diagnostic | None:
-    """Why a fold that is read ``at`` some indices does not fit the space, if so."""
+    """Return why a reduction or scan does not fit a domain; None if it does.
+
+    Args:
+        info: the domain, which receives the direction of a scan.
+        node: the reduction or scan.
+        reduced: its reduced axes.
+        uses: the indices at which it is read, with their kinds.
+    """
     domain, scan = info.domain, scan_of(node)
-    named = (node.label,)
-    value = {"value": node.label}
-    own = ValueKind.REDUCED if scan is None else ValueKind.POINT
-    if any(kind is not own for kind in at.values()):
+    at, value = (node.label,), {"value": node.label}
+    result_kind = ValueKind.REDUCED if scan is None else ValueKind.POINT
+    if any(kind is not result_kind for kind in uses.values()):
         code = "domain.value_row" if scan is None else "domain.value_point"
-        return Diagnostic(code, value, named)
+        return Diagnostic(code, value, at)
     if scan is not None:
         if info.reverse not in (None, scan.reverse):
-            return Diagnostic("domain.value_scan", value, named)
+            return Diagnostic("domain.value_scan", value, at)
         info.reverse = scan.reverse
     shape = known_shape(node.inputs[0])
     order = info.orders.get(node)
     if order is not None and order.count * shape[-1] == domain.size:
         index = info.index(node.inputs[0], ValueKind.POINT)
-        is_whole = domain.reduces_dims(index, found.axes) and order.count == domain.rows
-        return None if is_whole else Diagnostic("domain.value_axes", value, named)
+        is_whole = domain.reduces_dims(index, reduced.axes) and order.count == domain.rows
+        return None if is_whole else Diagnostic("domain.value_axes", value, at)
     if order is not None or numel(shape) != domain.size:
-        return Diagnostic("domain.value_shape", {"value": node.label, "shape": shape}, named)
-    if found.chunks != info.chunks or (info.cut is not None and shape != info.cut):
-        return Diagnostic("domain.value_chunks", value, named)
-    if not domain.reduces_dims(domain.index(ValueKind.POINT, shape), found.axes):
-        return Diagnostic("domain.value_axes", value, named)
+        return Diagnostic("domain.value_shape", {"value": node.label, "shape": shape}, at)
+    has_other_shape = info.chunked_shape is not None and shape != info.chunked_shape
+    if reduced.chunks != info.chunks or has_other_shape:
+        return Diagnostic("domain.value_chunks", value, at)
+    if not domain.reduces_dims(domain.index(ValueKind.POINT, shape), reduced.axes):
+        return Diagnostic("domain.value_axes", value, at)
     return None
 
 
 def _divided_variables(accesses: list[Sum]) -> set[Var]:
-    """The variables that accesses divide, or step through otherwise than evenly."""
+    """Return the variables that accesses divide, or that they are not linear in otherwise."""
     atoms = (atom for access in accesses for atom, _ in access.terms if not isinstance(atom, Var))
     return {v for atom in atoms for v in variables(atom)}
 
 
 def merge_axes(domain: Domain, accesses: list[Sum], pinned: Set[Var]) -> Domain:
-    """The space with neighbouring axes joined where every access steps through both as one.
+    """Return a domain in which neighbouring axes are one if all accesses step through both as one.
 
-    ``pinned`` axes are divided, or say where data is looked up; they stay.
+    Args:
+        domain: the domain.
+        accesses: linear indices.
+        pinned: further axes that stay, besides those that accesses divide.
     """
-    pinned = pinned | _divided_variables(accesses)
+    unmergeable = pinned | _divided_variables(accesses)
     groups: list[list[Axis]] = []
     for axis in domain.axes:
-        last = groups[-1][-1] if groups else None
-        if (
-            last is not None
-            and last.reduced == axis.reduced
-            and axis.chunk is None
-            and not last.is_chunk_axis
-            and axis.var not in pinned
-            and last.var not in pinned
-            and all(
-                a.coefficient(last.var) == a.coefficient(axis.var) * axis.extent for a in accesses
-            )
-        ):
+        if groups and _can_merge(groups[-1][-1], axis, accesses, unmergeable):
             groups[-1].append(axis)
         else:
             groups.append([axis])
@@ -424,11 +476,31 @@ def merge_axes(domain: Domain, accesses: list[Sum], pinned: Set[Var]) -> Domain:
         tuple(
             Axis(
                 Var(f"i{k}", dt.int64),
-                numel(a.extent for a in g),
-                g[0].reduced,
-                None if g[0].chunk is None else numel(a.length for a in g),
-                g[0].is_chunk_axis,
+                numel(a.extent for a in group),
+                group[0].reduced,
+                None if group[0].chunk is None else numel(a.length for a in group),
+                group[0].is_chunk_axis,
             )
-            for k, g in enumerate(groups)
+            for k, group in enumerate(groups)
+        )
+    )
+
+
+def _can_merge(outer: Axis, inner: Axis, accesses: list[Sum], unmergeable: Set[Var]) -> bool:
+    """Return whether two neighbouring axes may be one.
+
+    Args:
+        outer: the first axis.
+        inner: the next one.
+        accesses: linear indices.
+        unmergeable: the axes that stay.
+    """
+    return (
+        outer.reduced == inner.reduced
+        and inner.chunk is None
+        and not outer.is_chunk_axis
+        and unmergeable.isdisjoint((outer.var, inner.var))
+        and all(
+            a.coefficient(outer.var) == a.coefficient(inner.var) * inner.extent for a in accesses
         )
     )

@@ -1,4 +1,4 @@
-"""Dominance: which values all paths from a value to what leaves the group go through."""
+"""Dominance: the values through which all paths from a value to the results of a group lead."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from attrs import frozen
 
 @frozen
 class Dominance:
-    """The dominator tree of a data flow, read from its results back to its operands.
+    """The dominator tree of the reversed data flow, from results to operands.
 
-    ``above[v]`` is the first value that all paths from ``v`` to the exit go through: the exit
-    itself, which is numbered as one more value, where there is no other; -1 where no path leads
-    there. ``first`` and ``last`` number the tree's nodes, so that what lies below a node is a
-    range.
+    The exit, to which all results lead, is numbered as one more value.
+
+    Attributes:
+        above: for each value its immediate dominator: the first value through which all paths from
+            it to the exit lead, or the exit itself; -1 if no path leads there.
+        first: the number of each node of the tree, in pre-order.
+        last: the last number in the subtree of each node.
     """
 
     above: tuple[int, ...]
@@ -22,7 +25,7 @@ class Dominance:
     last: tuple[int, ...]
 
     def dominates(self, a: int, b: int) -> bool:
-        """Whether every path from ``b`` to a result goes through ``a``; each value is on its own.
+        """Return whether every path from ``b`` to a result leads through ``a``; so does ``b``.
 
         A value from which no path leads to a result is dominated by none, and dominates none.
         """
@@ -32,12 +35,14 @@ class Dominance:
 
 
 def dominance(operands: Sequence[Sequence[int]], roots: Collection[int]) -> Dominance:
-    """The dominators of values given by the numbers of their operands; ``roots`` leave the group.
+    """Return the dominator tree of a data flow without cycles.
 
-    Cooper, Harvey and Kennedy: "A Simple, Fast Dominance Algorithm", on the reversed data flow: it
-    begins at an exit that all roots lead to, and an edge goes from a user to its operand. The
-    data flow must have no cycle: then all users of a value come before it in reverse post-order,
-    and one sweep is enough.
+    Source: Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the reversed data
+    flow. All users of a value come before it in reverse post-order, so one sweep is enough.
+
+    Args:
+        operands: for each value the numbers of its operands.
+        roots: the numbers of the results.
     """
     flow = [*operands, tuple(dict.fromkeys(roots))]
     order = _postorder(flow, len(operands))
@@ -49,15 +54,15 @@ def dominance(operands: Sequence[Sequence[int]], roots: Collection[int]) -> Domi
     above = [-1] * len(flow)
     above[order[-1]] = order[-1]
     for v in reversed(order[:-1]):
-        found = users[v][0]
+        dominator = users[v][0]
         for user in users[v][1:]:
-            found = _meet(found, user, above, number)
-        above[v] = found
+            dominator = _nearest_common(dominator, user, above, number)
+        above[v] = dominator
     return Dominance(tuple(above), *_ranges(above, order))
 
 
 def _postorder(flow: Sequence[Sequence[int]], start: int) -> list[int]:
-    """What is reached from ``start``, each after all that it leads to."""
+    """Return the values that are reached from a value in post-order: operands before users."""
     order: list[int] = []
     seen = {start}
     path = [(start, iter(flow[start]))]
@@ -73,8 +78,8 @@ def _postorder(flow: Sequence[Sequence[int]], start: int) -> list[int]:
     return order
 
 
-def _meet(a: int, b: int, above: Sequence[int], number: dict[int, int]) -> int:
-    """The nearest node of the tree above both."""
+def _nearest_common(a: int, b: int, above: Sequence[int], number: dict[int, int]) -> int:
+    """Return the nearest common ancestor of two nodes of the tree, by post-order numbers."""
     while a != b:
         while number[a] < number[b]:
             a = above[a]
@@ -84,10 +89,10 @@ def _meet(a: int, b: int, above: Sequence[int], number: dict[int, int]) -> int:
 
 
 def _ranges(above: Sequence[int], order: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """For each node of the tree its number, parents first, and the last number below it."""
+    """Return the pre-order number of each node, and the last number in its subtree."""
     size = [1] * len(above)
     for v in order[:-1]:
-        size[above[v]] += size[v]  # in post-order a node comes before what is above it
+        size[above[v]] += size[v]  # in post-order a node comes before its dominators
     first, used = [0] * len(above), [1] * len(above)
     for v in reversed(order[:-1]):
         parent = above[v]

@@ -1,4 +1,4 @@
-"""The groups of a fused graph, with errors for users who annotate one by hand."""
+"""The groups of a fused graph, with errors for those that users annotate themselves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from passkit.values.arguments import shown
 from passkit.values.size import Shape
 
 CODE = (FCodeGen, FElement, FReduce, FScan, FContract)
-"""Attributes of which one tells a kernel how to compute an operator."""
+"""Attributes of which an operator in a kernel has one."""
 
 
 def groups_of(graph: Graph) -> Mapping[Node, Group]:
-    """The group of each fused node, as the annotation "subgraph" has it.
+    """Return the group of each fused node, from the annotation "subgraph".
 
-    Raises: PassError where a fused node has no group, or one that is not closed or does not fit it.
+    Raises: PassError if a fused node has no group, or one that is not closed or does not match it.
     """
     groups: Mapping[Node, Group] = graph.attrs["subgraph"]
     for node in graph.nodes:
@@ -35,7 +35,10 @@ def groups_of(graph: Graph) -> Mapping[Node, Group]:
 
 
 def _check(graph: Graph, node: Node, group: Group) -> None:
-    """Raises: PassError where ``group`` is not closed, or does not fit the node."""
+    """Check a group of a fused node.
+
+    Raises: PassError if it is no group, is not closed, or does not match the node.
+    """
     if not isinstance(group, Group):
         raise PassError(
             f"annotation 'subgraph' must have a Group for {node.where}, got {shown(group)}; "
@@ -44,8 +47,8 @@ def _check(graph: Graph, node: Node, group: Group) -> None:
     for inner in group.graph.nodes:
         problem = _problem(inner)
         if problem:
-            what = "variable" if inner.op is None else inner.op.name
-            raise _refusal(node, f"has {what} '{group.called(inner)}', {problem}")
+            op = "variable" if inner.op is None else inner.op.name
+            raise _refusal(node, f"has {op} '{group.called(inner)}', {problem}")
     for entry in group.graph.outputs:
         if entry.node.is_variable or entry.node.op is CONSTANT:
             raise _refusal(
@@ -58,7 +61,7 @@ def _check(graph: Graph, node: Node, group: Group) -> None:
 
 
 def _problem(inner: Node) -> str:
-    """What no kernel can have about a node of a group, with the way out; "" if nothing."""
+    """Return why no kernel can have a node of a group, and the way out; "" if it can."""
     if inner.op is None:
         is_state = inner.params.get("state")
         return "a state variable; make it an input of the group" if is_state else ""
@@ -82,7 +85,17 @@ def _problem(inner: Node) -> str:
 def _check_sides(
     graph: Graph, node: Node, side: str, outer: Sequence[Entry], inner: Sequence[Entry]
 ) -> None:
-    """Compare what a fused node reads or gives with the variables or outputs of its group."""
+    """Compare the entries of a fused node with the variables or outputs of its group.
+
+    Args:
+        graph: the graph of the node, which has the shapes.
+        node: the fused node.
+        side: "input" or "output".
+        outer: the entries that the node reads, or its results.
+        inner: the entries of the group's graph.
+
+    Raises: PassError if their number, a dtype or a shape differs.
+    """
     if len(outer) != len(inner):
         raise _refusal(
             node,
@@ -100,7 +113,7 @@ def _check_sides(
 
 
 def _agree(a: Shape | None, b: Shape | None) -> bool:
-    """Whether two shapes may be one, as far as their extents are numbers."""
+    """Return whether two shapes may be equal; symbolic extents may be equal to any."""
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(
@@ -109,4 +122,5 @@ def _agree(a: Shape | None, b: Shape | None) -> bool:
 
 
 def _refusal(node: Node, problem: str) -> PassError:
+    """Return the error for a group with a problem."""
     return PassError(f"the group of {node.where} {problem}")

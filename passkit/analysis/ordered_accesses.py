@@ -1,6 +1,6 @@
-"""Orderly reads: operators that read their inputs in the order in which they write.
+"""Ordered accesses: operators that read their inputs in the order in which they write.
 
-The cost model knows little of the seconds of other reads in a part of a larger kernel.
+The cost model does not predict other reads in a nest of a larger kernel well.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from passkit.values import dtype as dt
 def read_in_order(nodes: Iterable[Node], target: Target) -> bool:
     """Return whether operators read in the order in which they write.
 
-    None transposes values, gathers them, or steps over some. The order of rows does not matter if
-    these are as long as ``long_row_nbytes`` of the target.
+    None of them transposes values, gathers them, or reads them with a stride. The order of rows
+    does not matter if they are as long as ``long_row_nbytes`` of the target.
     """
     return all(_reads_in_order(n, target.fusion.long_row_nbytes) for n in nodes)
 
@@ -34,14 +34,14 @@ def _reads_in_order(node: Node, long_row_nbytes: int) -> bool:
     index = tuple(Var(f"i{k}", dt.int64) for k in range(len(shape)))
     extents = Known((v.name, n) for v, n in zip(index, shape, strict=True))
     for k, at in accesses_of(node, index, extents).at:
-        place = ravel(at, known_shape(node.inputs[k]), extents)
-        if any(isinstance(x, Read) for atom, _ in place.terms for x in walk(atom)):
+        access = ravel(at, known_shape(node.inputs[k]), extents)
+        if any(isinstance(x, Read) for atom, _ in access.terms for x in walk(atom)):
             return False
-        coefficients = dict(place.terms)
-        steps = [c for v in index if isinstance(c := coefficients.get(v, 0), int) and c]
+        coefficients = dict(access.terms)
+        strides = [c for v in index if isinstance(c := coefficients.get(v, 0), int) and c]
         if shape and shape[-1] != 1 and coefficients.get(index[-1], 1) != 1:
             return False
-        if steps != sorted(steps, reverse=True) and _row_nbytes(node) < long_row_nbytes:
+        if strides != sorted(strides, reverse=True) and _row_nbytes(node) < long_row_nbytes:
             return False
     return True
 

@@ -1,4 +1,4 @@
-"""Parameters: the buffers that a kernel is called with."""
+"""Parameters: the buffers that are the arguments of a kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passkit.values.size import numel
 
 
 def params_of(graph: Graph) -> tuple[Buffer, ...]:
-    """The inputs and results of a group as parameters of its kernel."""
+    """Return the inputs and results of a group as parameters of its kernel."""
     params: list[Buffer] = []
     for side, entries in (("x", [n.entries[0] for n in graph.inputs]), ("y", graph.outputs)):
         for k, e in enumerate(entries):

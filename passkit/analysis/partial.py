@@ -1,7 +1,7 @@
-"""The halves of a reduction that is split: chunks folded by themselves, and what joins them.
+"""Split reductions: partial reductions of chunks, and an operator that combines their results.
 
-Both say with parameters which reduction they are halves of, so that a graph that holds them can be
-stored. Sums of float32 are joined in float64 and rounded once.
+Parameters of both operators name the original reduction, so that graphs with them can be stored.
+Sums of float32 are combined in float64 and rounded once.
 """
 
 from __future__ import annotations
@@ -20,94 +20,108 @@ PARTIAL_REDUCE = register_op(
     "partial",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "axis": 0, "length": 1},
-    doc="A reduction, each `length` steps of `axis` by themselves; a first axis counts them.",
+    doc="A reduction in chunks of `length` steps of `axis`; axis 0 of the result counts them.",
 )
 COMBINE_PARTIALS = register_op(
     "join",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "shape": (), "dtype": "float32"},
-    doc="The rest of a reduction of `dtype` and `shape`, from what its chunks came to.",
+    doc="The result of a reduction of `dtype` and `shape`, combined from those of its chunks.",
 )
 
 
 def split_reduction(node: Node, chunks: Chunks) -> Node:
-    """The join of the partial results of a reduction, in place of it."""
+    """Return a node that combines the partial results of a reduction in chunks."""
     assert node.op is not None
     source = node.inputs[0]
-    half = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
-    cut = {"axis": chunks.axis, "length": chunks.length}
-    whole = {"shape": known_shape(source), "dtype": str(source.dtype)}
-    part = Node(PARTIAL_REDUCE, (source,), {**half, **cut}, node.name and f"{node.name}_part")
-    return Node(COMBINE_PARTIALS, part.entries, {**half, **whole}, node.name, node.control)
+    original = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
+    chunk = {"axis": chunks.axis, "length": chunks.length}
+    operand = {"shape": known_shape(source), "dtype": str(source.dtype)}
+    name = node.name and f"{node.name}_part"
+    partial = Node(PARTIAL_REDUCE, (source,), original | chunk, name)
+    return Node(COMBINE_PARTIALS, partial.entries, original | operand, node.name, node.control)
 
 
 def original_reduction(node: Node, shape: Shape, dtype: DType) -> Node:
-    """The reduction that ``node`` is a half of, on an input of its own."""
+    """Return the reduction of which a node's parameters have the name and the parameters.
+
+    Args:
+        node: a partial, combining or unrolled reduction.
+        shape: the shape of the operand, which is a new variable.
+        dtype: its dtype.
+    """
     source = Node(None, (), {"shape": shape, "dtype": dtype}, "x")
     return Node(get_op(node.params["of"]), source.entries, dict(node.params["given"]), node.name)
 
 
-def _reduction_of(whole: Node) -> Reduce:
-    fold = reduce_of(whole)
-    assert fold is not None
-    return fold
+def _reduction_of(original: Node) -> Reduce:
+    """Return how a reduction is computed."""
+    reduction = reduce_of(original)
+    assert reduction is not None
+    return reduction
 
 
 def _dtype(entry: Entry) -> DType:
+    """Return the dtype of an entry, which is known."""
     assert entry.dtype is not None
     return entry.dtype
 
 
 def _partial_reduction(node: Node) -> Reduce:
+    """Return how a partial reduction is computed: as the original one, in chunks, unfinished."""
     source = node.inputs[0]
-    fold = _reduction_of(original_reduction(node, known_shape(source), _dtype(source)))
+    reduction = _reduction_of(original_reduction(node, known_shape(source), _dtype(source)))
     chunks = Chunks(node.params["axis"], node.params["length"])
-    return evolve(fold, finish=None, chunks=chunks)
+    return evolve(reduction, finish=None, chunks=chunks)
 
 
 def _partial_shape(node: Node, shape: Shape) -> Shape:
-    whole = original_reduction(node, shape, _dtype(node.inputs[0]))
+    """Return the shape of partial results: the number of chunks, and the shape of the original."""
+    original = original_reduction(node, shape, _dtype(node.inputs[0]))
     count = (shape[node.params["axis"]] + (node.params["length"] - 1)) // node.params["length"]
-    return (count, *known_shape(whole.entries[0]))
+    return (count, *known_shape(original.entries[0]))
 
 
 def _partial_type(node: Node, dtype: DType) -> DType:
-    return _reduction_of(
-        original_reduction(node, known_shape(node.inputs[0]), dtype)
-    ).identity.dtype
+    """Return the dtype of partial results."""
+    original = original_reduction(node, known_shape(node.inputs[0]), dtype)
+    return _reduction_of(original).identity.dtype
 
 
 def _combining_reduction(node: Node) -> Reduce:
-    """The same combination along the first axis, and the finish of the whole."""
-    fold = _reduction_of(_combined_original(node))
-    narrow = fold.identity.dtype
-    wide = float64 if narrow is float32 and ast.is_sum(fold.combine, float32) else narrow
+    """Return how partial results are combined: along the first axis, and then finished."""
+    reduction = _reduction_of(_combined_original(node))
+    narrow = reduction.identity.dtype
+    wide = float64 if narrow is float32 and ast.is_sum(reduction.combine, float32) else narrow
     shape = node.params["shape"]
 
-    def ending(total: Expr, count: Expr) -> Expr:
+    def finish(total: Expr, count: Expr) -> Expr:
+        """Return the result for a total, by the number of elements of the original reduction."""
         total = ast.cast(total, narrow)
-        if fold.finish is None:
+        if reduction.finish is None:
             return total
-        whole: Expr = ast.size_of(1)
-        for k in fold.axes:
-            whole = whole * ast.size_of(shape[k])
-        return fold.finish(total, whole)
+        length: Expr = ast.size_of(1)
+        for k in reduction.axes:
+            length = length * ast.size_of(shape[k])
+        return reduction.finish(total, length)
 
     return Reduce(
         axes=(0,),
         keepdims=False,
-        identity=_widened(fold.identity, wide),
-        combine=fold.combine if wide is narrow else ast.left(wide) + ast.right(wide),
+        identity=_widened(reduction.identity, wide),
+        combine=reduction.combine if wide is narrow else ast.left(wide) + ast.right(wide),
         prepare=None if wide is narrow else lambda x: ast.cast(x, wide),
-        finish=None if wide is narrow and fold.finish is None else ending,
+        finish=None if wide is narrow and reduction.finish is None else finish,
     )
 
 
 def _widened(identity: Const, dtype: DType) -> Const:
+    """Return an identity as a constant of a dtype."""
     return identity if identity.dtype is dtype else ast.const(identity.value, dtype)
 
 
 def _combined_original(node: Node) -> Node:
+    """Return the original reduction of a node that combines partial results."""
     return original_reduction(node, node.params["shape"], dtype_of(node.params["dtype"]))
 
 

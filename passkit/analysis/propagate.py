@@ -303,94 +303,105 @@ class Block:
 
 
 def _fits(chunk: Extent, extent: Extent, pieces: Extent) -> bool:
-    """Whether chunks of this size make so many pieces of an extent."""
+    """Return whether an extent has so many chunks of a size."""
     return at_least(chunk, 1) and Split(0, chunk).tile_map((extent,)).tiles == pieces
 
 
 OperandAccesses = list[tuple[int, Index]]
+"""For each read the number of the operand and the index."""
 
 
 def _reads(node: Node, block: Block) -> OperandAccesses | Diagnostic | None:
-    """Where the block's elements read each operand: FElement, a fold or a product."""
+    """Return the indices at which the elements of a tile read each operand.
+
+    Returns: None if they are not known; a diagnostic if the tile is none of a product.
+    """
     assert node.op is not None
     if FElement.get(node.op.name) is not None:
         return list(accesses_of(node, block.index, block.extents).at)
-    for fold in (_reduction_access, _scan_access):
-        found = fold(node, block)
-        if found is not None:
-            return [(0, found)]
+    for access_of in (_reduction_access, _scan_access):
+        index = access_of(node, block)
+        if index is not None:
+            return [(0, index)]
     contract = contraction_of(node)
-    if contract is not None:
-        return (
-            _product_accesses(node, contract, block)
-            if isinstance(contract, Contract)
-            else _convolution_accesses(node, block)
-        )
-    return None
+    if contract is None:
+        return None
+    if isinstance(contract, Contract):
+        return _product_accesses(node, contract, block)
+    return _convolution_accesses(node, block)
 
 
 def _reduction_access(node: Node, block: Block) -> Index | None:
-    """All elements along the folded axes; of a fold in chunks, those of its chunk."""
-    fold = reduce_of(node)
-    if fold is None:
+    """Return the index of the elements that are reduced; None for another operator.
+
+    It runs over the whole reduced axes, or over a chunk of the axis that is reduced in chunks.
+    """
+    reduction = reduce_of(node)
+    if reduction is None:
         return None
-    own = list(block.index)
-    chunk = own.pop(0) if fold.chunks is not None else None
-    out: list[Expr] = []
+    result_index = list(block.index)
+    chunks = reduction.chunks
+    chunk_number = result_index.pop(0) if chunks is not None else None
+    index: list[Expr] = []
     for k, n in enumerate(known_shape(node.inputs[0])):
-        if k not in fold.axes:
-            out.append(own.pop(0))
+        if k not in reduction.axes:
+            index.append(result_index.pop(0))
             continue
-        if fold.keepdims:
-            own.pop(0)
-        if fold.chunks is not None and fold.chunks.axis == k:
-            assert chunk is not None
-            length = fold.chunks.length
-            out.append(chunk * size_of(length) + block.fresh(f"r{k}", length))
+        if reduction.keepdims:
+            result_index.pop(0)
+        if chunks is not None and chunks.axis == k:
+            assert chunk_number is not None
+            start = chunk_number * size_of(chunks.length)
+            index.append(start + block.fresh(f"r{k}", chunks.length))
         else:
-            out.append(block.fresh(f"r{k}", n))
-    return tuple(out)
+            index.append(block.fresh(f"r{k}", n))
+    return tuple(index)
 
 
 def _scan_access(node: Node, block: Block) -> Index | None:
-    """All elements along the axis: those before an element are some of them."""
+    """Return an index over the whole scanned axis, of which an element reads some coordinates.
+
+    None for another operator.
+    """
     scan = scan_of(node)
     if scan is None:
         return None
     n = known_shape(node.inputs[0])[scan.axis]
-    step = block.fresh(f"r{scan.axis}", n)
-    return (*block.index[: scan.axis], step, *block.index[scan.axis + 1 :])
+    coordinate = block.fresh(f"r{scan.axis}", n)
+    return (*block.index[: scan.axis], coordinate, *block.index[scan.axis + 1 :])
 
 
 def _product_accesses(node: Node, contract: Contract, block: Block) -> OperandAccesses | Diagnostic:
-    """A row of the left operand and a column of the right one, of the same place in the batch.
+    """Return the accesses to a row of the left operand and a column of the right one.
 
-    Blocks share out places and rows, or columns: who had parts of both would read again what
-    others do.
+    Returns: a diagnostic if tiles divide columns as well as rows or the batch: then several tiles
+    would read the same elements of both operands.
     """
     *batch, row, column = block.index
-    cut = [bool(_tile_digits(i, block)) for i in block.index]
-    if block.split is not None and cut[-1] and any(cut[:-1]):
+    is_divided = [bool(_tile_digits(i, block)) for i in block.index]
+    if block.split is not None and is_divided[-1] and any(is_divided[:-1]):
         return Diagnostic("tile.product")
     step = block.fresh("k", contract.k)
-    sides = ((row, step, contract.transpose_a), (step, column, contract.transpose_b))
-    out: OperandAccesses = []
-    for k, (first, second, turned) in enumerate(sides):
+    operands = ((row, step, contract.transpose_a), (step, column, contract.transpose_b))
+    accesses: OperandAccesses = []
+    for k, (first, second, is_transposed) in enumerate(operands):
         lead = broadcast_index(batch, known_shape(node.inputs[k])[:-2])
-        out.append((k, (*lead, *((second, first) if turned else (first, second)))))
-    return out
+        matrix_index = (second, first) if is_transposed else (first, second)
+        accesses.append((k, (*lead, *matrix_index)))
+    return accesses
 
 
 def _tile_digits(x: Expr, block: Block) -> list[Expr]:
+    """Return the digits of the tile's number on which a coordinate depends."""
     return [a for a, _ in normal(x, block.extents).terms if a in block.digits]
 
 
 def _convolution_accesses(node: Node, block: Block) -> OperandAccesses:
-    """A convolution: all of an image, and all filters."""
+    """Return the accesses of a convolution to all of an image, and to all filters."""
     image, filters = (known_shape(e) for e in node.inputs)
-    rest = [block.fresh(f"r{k}", n) for k, n in enumerate(image[1:])]
+    coordinates = [block.fresh(f"r{k}", n) for k, n in enumerate(image[1:])]
     taps = [block.fresh(f"t{k}", n) for k, n in enumerate(filters)]
-    return [(0, (block.index[0], *rest)), (1, tuple(taps))]
+    return [(0, (block.index[0], *coordinates)), (1, tuple(taps))]
 
 
 def _expansion_maps(entry: Entry, tile_map: TileMap) -> tuple[OperandMap, ...] | None:

@@ -1,6 +1,6 @@
-"""Registers that a kernel of a group will need, before anything is compiled.
+"""Register pressure: an estimate of the registers of a kernel, before anything is compiled.
 
-Those of the values that are alive at once, and of indices. Source: FusionStitching (2020).
+It counts the values that are live at once, and indices. Source: FusionStitching (2020).
 """
 
 from __future__ import annotations
@@ -8,18 +8,22 @@ from __future__ import annotations
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, is_leaf
 
-BASE_REGISTERS, WIDE, MOST = 12, 4, 255
-"""Registers of indices and addresses; the bytes of one; and how many a thread has at most."""
+BASE_REGISTERS = 12
+"""The registers of indices and addresses."""
+REGISTER_NBYTES = 4
+"""The bytes of a register."""
+MAX_REGISTERS = 255
+"""The most registers of a thread."""
 
 
 def register_pressure(graph: Graph) -> int:
-    """The registers that a thread needs about, for one point of each value that is alive."""
+    """Return about how many registers a thread needs, with one element of each live value."""
     nodes = graph.nodes
     first: dict[Entry, int] = {}
     last: dict[Entry, int] = {}
     for k, node in enumerate(nodes):
         for e in node.inputs:
-            first.setdefault(e, k)  # what is read from memory comes when it is wanted
+            first.setdefault(e, k)  # inputs are loaded when they are read first
             last[e] = k
         if node.op is not None and not is_leaf(node):
             first.update(dict.fromkeys(node.entries, k))
@@ -27,11 +31,12 @@ def register_pressure(graph: Graph) -> int:
     changes = [0] * (len(nodes) + 2)
     for e, k in first.items():
         if e in last and not (is_leaf(e.node) and e.node.op is not None):
-            words = max(1, (e.dtype.nbytes if e.dtype is not None else WIDE) // WIDE)
-            changes[k] += words
-            changes[last[e] + 1] -= words
-    alive = most = 0
+            nbytes = REGISTER_NBYTES if e.dtype is None else e.dtype.nbytes
+            registers = max(1, nbytes // REGISTER_NBYTES)
+            changes[k] += registers
+            changes[last[e] + 1] -= registers
+    live = max_live = 0
     for change in changes:
-        alive += change
-        most = max(most, alive)
-    return min(MOST, BASE_REGISTERS + most)
+        live += change
+        max_live = max(max_live, live)
+    return min(MAX_REGISTERS, BASE_REGISTERS + max_live)

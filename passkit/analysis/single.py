@@ -1,4 +1,4 @@
-"""Nodes of a plan as programs by themselves: to measure one, or to find the one that is wrong."""
+"""Plans of single nodes, by which one is measured, or a wrong one is found."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from passkit.values.size import Size, symbols_of
 
 
 def as_plan(graph: Graph) -> Graph:
-    """A graph of fused nodes as the plan that Fusion has made, which is left as it is."""
+    """Return a graph of fused nodes as a plan: annotated so that Fusion leaves it as it is."""
     bodies = {n: n.params["body"] for n in graph.nodes if n.op is FUSED}
     return graph.with_attrs(subgraph=Annotation("subgraph", bodies), fusion_log=(), shape_guards=())
 
 
 def single_node_plan(node: Node, inputs: Sequence[Entry]) -> Graph:
-    """The plan of one node that reads variables.
+    """Return the plan of one node that reads variables.
 
-    In a whole program other inputs may tell a size that is only a part of an extent here, as the
-    tiles of ``(n + 127) // 128`` rows. Each such size has a variable of shape (n, 0) of its own,
-    which the node waits for: ``size_n``, after the others.
+    In a whole program the value of a symbolic size may be known from the shape of another input,
+    while it is only part of an expression here, such as the tiles of ``(n + 127) // 128`` rows.
+    Each such size has a variable ``size_n`` of shape (n, 0), on which the node has a control
+    dependency.
     """
-    read = [e.shape or () for e in inputs]
-    told = {str(d) for shape in read for d in shape if isinstance(d, Size)}
-    needed = symbols_of([*read, *(e.shape for e in node.entries), *node.params.values()])
+    shapes = [e.shape or () for e in inputs]
+    known_sizes = {str(d) for shape in shapes for d in shape if isinstance(d, Size)}
+    sizes = symbols_of([*shapes, *(e.shape for e in node.entries), *node.params.values()])
     if node.op is FUSED:
-        needed |= node.params["body"].sizes
-    tellers = [var(f"size_{n}", (Size.symbol(n), 0), bool_).node for n in sorted(needed - told)]
-    return as_plan(Graph(node.replaced(inputs, tellers).entries))
+        sizes |= node.params["body"].sizes
+    size_variables = [
+        var(f"size_{n}", (Size.symbol(n), 0), bool_).node for n in sorted(sizes - known_sizes)
+    ]
+    return as_plan(Graph(node.replaced(inputs, size_variables).entries))

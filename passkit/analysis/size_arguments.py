@@ -1,4 +1,4 @@
-"""Size arguments: larger extents of a kernel become arguments, so that shapes share its text."""
+"""Size arguments: larger extents are arguments of a kernel, so that shapes share its text."""
 
 from __future__ import annotations
 
@@ -13,64 +13,72 @@ from passkit.values import dtype as dt
 from passkit.values.size import Extent, Size
 
 MAX_LITERAL_EXTENT = 64
-"""Extents up to this are written into the kernel; larger ones are arguments."""
+"""The largest extent that is a literal in the text of a kernel; larger ones are arguments."""
 
 
 def argument(size: Extent) -> Expr:
-    """An extent that is always an argument of the kernel, so that batches share one text."""
+    """Return an extent that is an argument of the kernel, even if small: batches share a text."""
     return size_of(size, Fixed.ARGUMENT)
 
 
 def pool_sizes(ast: KernelAST) -> tuple[KernelAST, tuple[Extent, ...]]:
-    """The AST with its larger extents as size arguments ``n0``, ``n1``, …, and their values.
+    """Return the AST with its larger extents as size arguments ``n0``, ``n1``, …, and their values.
 
     Shapes that differ only in such extents then have one text, and one compiled kernel.
     """
     pool: dict[Extent, Var] = {}
 
-    def swap(x: Expr) -> Expr:
-        if not isinstance(x, SizeOf):
-            made = replace_children(x, swap)
-            if isinstance(x, Cast) and isinstance(x.x, SizeOf) and isinstance(made, Cast):
-                # A count that is known divides as any number does, by a reciprocal that is known.
-                return const(made.x.value, made.dtype) if isinstance(made.x, Const) else made
-            return made
-        small = isinstance(x.size, int) and (
-            x.fixed is Fixed.LITERAL or x.size <= MAX_LITERAL_EXTENT
-        )
-        if x.fixed is Fixed.ARGUMENT or not small:
-            return pool.setdefault(x.size, Var(f"n{len(pool)}", dt.int64))
-        return const(x.size, dt.int64)
+    def argument_of(extent: Extent) -> Var:
+        """Return the argument that has an extent as its value."""
+        return pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64))
 
-    def argument_of(extent: Extent) -> Extent:
-        if isinstance(extent, int):
-            return extent
-        return Size.symbol(pool.setdefault(extent, Var(f"n{len(pool)}", dt.int64)).name)
+    def with_arguments(x: Expr) -> Expr:
+        """Return an expression with arguments and literals in place of extents."""
+        if isinstance(x, SizeOf):
+            is_small = isinstance(x.size, int) and (
+                x.fixed is Fixed.LITERAL or x.size <= MAX_LITERAL_EXTENT
+            )
+            if x.fixed is Fixed.ARGUMENT or not is_small:
+                return argument_of(x.size)
+            return const(x.size, dt.int64)
+        new = replace_children(x, with_arguments)
+        if isinstance(x, Cast) and isinstance(x.x, SizeOf) and isinstance(new, Cast):
+            # A literal of the cast's dtype: divisions by it become products with its reciprocal.
+            return const(new.x.value, new.dtype) if isinstance(new.x, Const) else new
+        return new
 
-    phases = tuple(_map_phase(p, swap) for p in ast.phases)
+    def symbol_of(extent: Extent) -> Extent:
+        """Return an extent with the argument in place of a symbolic one."""
+        return extent if isinstance(extent, int) else Size.symbol(argument_of(extent).name)
+
+    phases = tuple(_map_phase(p, with_arguments) for p in ast.phases)
     scratch = []
     for b in ast.scratch:
-        extent = argument_of(b.extent)
-        begin = None if b.offset is None else argument_of(b.offset)
-        scratch.append(evolve(b, extent=extent, offset=begin))
+        extent = symbol_of(b.extent)
+        offset = None if b.offset is None else symbol_of(b.offset)
+        scratch.append(evolve(b, extent=extent, offset=offset))
     names = tuple(v.name for v in pool.values())
     return evolve(ast, phases=phases, scratch=tuple(scratch), sizes=names), tuple(pool)
 
 
 def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
-    """A phase with ``change`` applied to all its expressions."""
+    """Return a phase with a function applied to all its expressions."""
 
     def loop(x: Loop) -> Loop:
+        """Return a loop with the function applied."""
         limit = None if x.limit is None else change(x.limit)
         return Loop(x.var, change(x.start), change(x.stop), x.level, limit, x.wide, x.down)
 
     def let(x: Let) -> Let:
+        """Return a local variable with the function applied."""
         return Let(x.var, change(x.value))
 
     def matrix(x: Matrix) -> Matrix:
+        """Return an operand of a product with the function applied."""
         return Matrix(x.buffer, change(x.start), change(x.down), change(x.along))
 
     def stage(x: Stage | Dot) -> Stage | Dot:
+        """Return a stage or a product with the function applied."""
         if isinstance(x, Dot):
             a, b, c = map(matrix, (x.a, x.b, x.c))
             loops = tuple(map(loop, x.loops))
@@ -92,6 +100,7 @@ def _map_phase(phase: Phase, change: Callable[[Expr], Expr]) -> Phase:
         return Stage(x.name, tuple(map(loop, x.loops)), body, before, after, x.barrier_before)
 
     def part(x: Part) -> Part:
+        """Return a part with the function applied."""
         rows = None if x.rows is None else loop(x.rows)
         around, inside = tuple(map(let, x.lets)), tuple(map(let, x.row_lets))
         stages = tuple(map(stage, x.stages))

@@ -1,8 +1,9 @@
-"""Turned reads: inputs across the lanes, of which blocks are turned in registers.
+"""Transposed accesses: inputs that vectors read across, and the tiles in which they are transposed.
 
-Where lanes step over the rows of an input, each would touch a cache line of its own. If another
-axis steps through that input one by one, blocks of both axes are read line by line instead. Where
-the last axis has a few elements only, lanes run along the one before, and results are turned too.
+Elements of a vector along the last axis may lie in rows of an input, so that each is in a cache
+line of its own. If another axis has stride 1 in that input, blocks of both axes are read row by row
+and transposed in registers. If the last axis is narrow, vectors run along the axis before it, and
+results are transposed, too.
 """
 
 from __future__ import annotations
@@ -16,72 +17,81 @@ from passkit.ir.vector import MAX_COLUMNS
 from passkit.values.size import Extent
 
 BLOCK = 16
-"""Lanes, and turns of the other axis, of a block."""
-TILE_POINTS, TILE_WIDTHS = 16384, (BLOCK, 64, 256)
-"""The points of a tile of blocks, and how many lanes it may have."""
+"""The steps of both axes of a block that is transposed in registers."""
+TILE_POINTS = 16384
+"""The points of a tile of blocks."""
+TILE_WIDTHS = (BLOCK, 64, 256)
+"""The steps that such a tile may have along the last axis."""
 MAX_NARROW = MAX_COLUMNS
-"""The most elements of a last axis that lanes do not run along."""
+"""The largest extent of a narrow last axis."""
 
 
 def transposed_axis(info: DomainInfo) -> Axis | None:
-    """The axis along which most of those inputs lie that the lanes step over, if there are any."""
+    """Return the axis along which most transposed accesses have stride 1; None without any."""
     domain = info.domain
     if domain.reduced or len(domain.axes) < 2:
         return None
-    *others, lane = domain.axes
-    votes = dict.fromkeys(others, 0)
-    for reads in info.input_accesses.values():
-        for access in reads:
+    *others, last = domain.axes
+    counts = dict.fromkeys(others, 0)
+    for accesses in info.input_accesses.values():
+        for access in accesses:
             for axis in others:
-                votes[axis] += is_transposed(access, lane.var, axis.var)
-    best = max(others, key=lambda a: votes[a])
-    few = any(isinstance(n, int) and n < 2 for n in (best.extent, lane.extent))
-    return best if votes[best] and not few else None
+                counts[axis] += is_transposed(access, last.var, axis.var)
+    best = max(others, key=lambda a: counts[a])
+    is_single = any(isinstance(n, int) and n < 2 for n in (best.extent, last.extent))
+    return best if counts[best] and not is_single else None
 
 
 def penultimate_vector_axis(info: DomainInfo) -> Axis | None:
-    """The axis before the last that lanes run along, where the last is narrow.
+    """Return the axis before the last if vectors should run along it, as the last one is narrow.
 
-    What is read moves evenly along both, and no value depends on where it is.
+    None if accesses are not linear in both axes, or values depend on their place along them.
     """
     domain = info.domain
     if domain.reduced or len(domain.axes) < 2:
         return None
-    rows, last = domain.axes[-2:]
+    axis, last = domain.axes[-2:]
     if not isinstance(last.extent, int) or not 1 < last.extent <= MAX_NARROW:
         return None
-    both = {rows.var, last.var}
-    few = isinstance(rows.extent, int) and rows.extent <= last.extent
-    even = all(
+    both = {axis.var, last.var}
+    is_short = isinstance(axis.extent, int) and axis.extent <= last.extent
+    is_linear = all(
         isinstance(atom, Var) or both.isdisjoint(variables(atom))
-        for reads in info.input_accesses.values()
-        for access in reads
+        for accesses in info.input_accesses.values()
+        for access in accesses
         for atom, _ in access.terms
     )
-    return rows if even and not few and both.isdisjoint(info.pinned) else None
+    return axis if is_linear and not is_short and both.isdisjoint(info.pinned) else None
 
 
-def is_transposed(access: Sum, lane: Var, axis: Var) -> bool:
-    """Whether an index steps one by one along ``axis``, and further along ``lane``."""
-    if access.coefficient(axis) != 1 or access.coefficient(lane) in (0, 1, -1):
+def is_transposed(access: Sum, last: Var, axis: Var) -> bool:
+    """Return whether an access has stride 1 along an axis, and a larger one along the last axis."""
+    if access.coefficient(axis) != 1 or access.coefficient(last) in (0, 1, -1):
         return False
     return all(
-        isinstance(atom, Var) or {lane, axis}.isdisjoint(variables(atom))
+        isinstance(atom, Var) or {last, axis}.isdisjoint(variables(atom))
         for atom, _ in access.terms
     )
 
 
-def narrow_tile_rows(tile: int, few: int) -> int:
-    """The rows of a few elements in a tile of about so many points: whole vectors of rows."""
-    return max(BLOCK, tile // few // BLOCK * BLOCK)
+def narrow_tile_rows(points: int, width: int) -> int:
+    """Return the rows of a tile of about so many points, with a narrow last axis: whole blocks."""
+    return max(BLOCK, points // width // BLOCK * BLOCK)
 
 
-def transposed_tile(lane: Extent, across: Extent, tile: int) -> tuple[int, int]:
-    """The lanes and the turns of the other axis of a tile: one of few, for all shapes to share.
+def transposed_tile(last: Extent, other: Extent, points: int) -> tuple[int, int]:
+    """Return the steps of a tile along the last axis and along the other axis of its blocks.
 
-    Another axis that makes one block has a tile of whole rows.
+    There are few such tiles, so that shapes share kernels. If the other axis has one block, the
+    tile has all of it.
+
+    Args:
+        last: the extent of the last axis.
+        other: the extent of the other axis.
+        points: the points of a tile if the other axis has one block.
     """
-    if isinstance(across, int) and across <= BLOCK:
-        return narrow_tile_rows(tile, across), across
-    width = next((w for w in TILE_WIDTHS if isinstance(lane, int) and lane <= w), TILE_WIDTHS[-1])
+    if isinstance(other, int) and other <= BLOCK:
+        return narrow_tile_rows(points, other), other
+    fitting = (w for w in TILE_WIDTHS if isinstance(last, int) and last <= w)
+    width = next(fitting, TILE_WIDTHS[-1])
     return width, TILE_POINTS // width

@@ -1,8 +1,8 @@
-"""Short reductions: a few elements, reduced at the point that needs them, without a loop.
+"""Unrolled reductions: a few elements that are reduced where they are read, without a loop.
 
-Where lanes lie across what is folded, a loop over a handful of steps costs more than its steps: its
-totals wait in memory. Written out, a short reduction is like any other operator that reads a few
-elements of its input, as pools do that slide a window of 3 x 3.
+If vectors run across the reduced axis, a loop of a few steps costs more than its steps, as its
+totals are stored between them. An unrolled reduction is one expression, as any other operator that
+reads a few elements of its input. Examples are pools with a window of 3 x 3.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from passkit.values.size import Shape, numel
 
-MAX_LENGTH, MAX_OPERATORS = 64, 512
-"""How many elements a short reduction has at most, and how many operators it repeats in all."""
+MAX_LENGTH = 64
+"""The most elements that an unrolled reduction reduces."""
+MAX_OPERATORS = 512
+"""The most operators that unrolling repeats in a graph, each as often as there are elements."""
 MAX_STRIDE = 8
-"""The longest rows that lanes may step over, each through one of its own."""
+"""The longest rows of which a vector may read one element each."""
 MIN_RESULTS = 64
-"""Fewer results than this are no work for lanes that lie across."""
+"""The fewest results of an unrolled reduction, over which vectors run."""
 
 UNROLLED_REDUCE = register_op(
     "small_fold",
@@ -41,126 +43,137 @@ UNROLLED_REDUCE = register_op(
 
 
 def unrolled_graphs(graph: Graph) -> Iterator[Graph]:
-    """The graph with its small reductions written out, and with some of them; the first is best.
+    """Yield the graph with all short reductions unrolled, then with those without reduced operands.
 
-    Longer reductions stay. What they fold may come from small ones, which then have no loop inside
-    the loop of the longer one, as the squared distances of points have that forces are summed of.
-    Where all reductions are small, such inner ones may be the only ones that can be written out.
+    Longer reductions remain loops. Their operands may be made of short reductions, which then need
+    no loop inside the longer one: forces between points are sums over squared distances, which are
+    short sums themselves. Nothing is yielded for a graph with a scan, or if too many operators
+    would be repeated.
     """
-    folds = [n for n in graph.nodes if n.op is not None and FReduce.get(n.op.name) is not None]
-    if not folds or any(n.op is not None and n.op.has_attr("FScan") for n in graph.nodes):
+    reductions = [n for n in graph.nodes if n.op is not None and FReduce.get(n.op.name) is not None]
+    if not reductions or any(n.op is not None and n.op.has_attr("FScan") for n in graph.nodes):
         return
-    small = [n for n in folds if _can_unroll(n)]
-    inner = _without_producers(graph, folds)
-    for some in (small, [n for n in small if n in inner]):
-        if some and (some is small or len(some) < len(small)):
-            steps = max(prod(_reduced_extents(n)) for n in some)
-            if steps * len(graph.nodes) <= MAX_OPERATORS:
-                yield _with_unrolled(graph, set(some))
+    short = [n for n in reductions if _can_unroll(n)]
+    innermost = _innermost(graph, reductions)
+    for chosen in (short, [n for n in short if n in innermost]):
+        if chosen and (chosen is short or len(chosen) < len(short)):
+            length = max(prod(_reduced_extents(n)) for n in chosen)
+            if length * len(graph.nodes) <= MAX_OPERATORS:
+                yield _with_unrolled(graph, set(chosen))
 
 
-def _without_producers(graph: Graph, folds: Collection[Node]) -> set[Node]:
-    """The reductions that come from no other."""
-    behind, inner = set[Node](), set[Node]()
+def _innermost(graph: Graph, reductions: Collection[Node]) -> set[Node]:
+    """Return the reductions that do not depend on another one."""
+    dependent, innermost = set[Node](), set[Node]()
     for node in graph.nodes:
-        if any(e.node in behind for e in node.inputs):
-            behind.add(node)
-        elif node in folds:
-            behind.add(node)
-            inner.add(node)
-    return inner
+        if any(e.node in dependent for e in node.inputs):
+            dependent.add(node)
+        elif node in reductions:
+            dependent.add(node)
+            innermost.add(node)
+    return innermost
 
 
-def _with_unrolled(graph: Graph, folds: Collection[Node]) -> Graph:
+def _with_unrolled(graph: Graph, reductions: Collection[Node]) -> Graph:
+    """Return the graph with some reductions unrolled."""
+
     def change(node: Node, inputs: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
-        if node not in folds:
+        """Return the result of an unrolled reduction; None for other nodes."""
+        if node not in reductions:
             return None
         assert node.op is not None
-        given = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
-        return Node(UNROLLED_REDUCE, inputs, given, node.name).entries
+        params = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
+        return Node(UNROLLED_REDUCE, inputs, params, node.name).entries
 
     return graph.rebuild(change)
 
 
 def _can_unroll(node: Node) -> bool:
-    """Whether a reduction has few steps, each of which mentions the total once."""
-    found, results = _reduction_of(node), numel(known_shape(node.entries[0]))
-    if found.chunks is not None or (isinstance(results, int) and results < MIN_RESULTS):
+    """Return whether a reduction has few elements, and uses its total once for each."""
+    reduction, results = _reduction_of(node), numel(known_shape(node.entries[0]))
+    if reduction.chunks is not None or (isinstance(results, int) and results < MIN_RESULTS):
         return False
-    taps = _reduced_extents(node)
-    total = ast.left(found.identity.dtype)
-    once = sum(x == total for x in walk(found.combine)) == 1
-    return bool(taps) and 2 <= prod(taps) <= MAX_LENGTH and once
+    extents = _reduced_extents(node)
+    total = ast.left(reduction.identity.dtype)
+    uses_total_once = sum(x == total for x in walk(reduction.combine)) == 1
+    return bool(extents) and 2 <= prod(extents) <= MAX_LENGTH and uses_total_once
 
 
 def _reduced_extents(node: Node) -> tuple[int, ...]:
-    """The extents that a reduction folds; nothing where one is unknown."""
+    """Return the extents of the reduced dimensions; nothing if one is unknown."""
     shape = known_shape(node.inputs[0])
-    found = [shape[k] for k in _reduction_of(node).axes]
-    known = tuple(n for n in found if isinstance(n, int))
-    return known if len(known) == len(found) else ()
+    extents = [shape[k] for k in _reduction_of(node).axes]
+    integers = tuple(n for n in extents if isinstance(n, int))
+    return integers if len(integers) == len(extents) else ()
 
 
 def _reduction_of(node: Node) -> Reduce:
-    fold = reduce_of(node)
-    assert fold is not None
-    return fold
+    """Return how a reduction is computed."""
+    reduction = reduce_of(node)
+    assert reduction is not None
+    return reduction
 
 
 def _original(node: Node) -> Node:
+    """Return the reduction that was unrolled, on an input of its own."""
     source = node.inputs[0]
     assert source.dtype is not None
     return original_reduction(node, known_shape(source), source.dtype)
 
 
 def unrolled_length(node: Node) -> int:
-    """How many elements an operator folds at the point that needs them; 1 for any other."""
+    """Return the number of elements that an unrolled reduction reduces; 1 for another operator."""
     return prod(_reduced_extents(_original(node))) if node.op is UNROLLED_REDUCE else 1
 
 
 def _element(node: Node, index: Index, read: Reader) -> Expr:
-    """Source: combine(combine(combine(identity, x0), x1), ...), from the first element on."""
-    whole = _original(node)
-    found, shape = _reduction_of(whole), known_shape(node.inputs[0])
-    folded = dict.fromkeys(found.axes)
-    kept = iter(i for k, i in enumerate(index) if not found.keepdims or k not in folded)
-    at = [ast.size_of(0) if k in folded else next(kept) for k in range(len(shape))]
-    total: Expr | None = found.identity if _starts_with_identity(found) else None
-    for taps in product(*(range(n) for n in _reduced_extents(whole))):
-        for k, tap in zip(found.axes, taps, strict=True):
-            at[k] = ast.size_of(tap)
+    """Return combine(combine(combine(identity, x0), x1), ...), beginning with the first element."""
+    original = _original(node)
+    reduction, shape = _reduction_of(original), known_shape(node.inputs[0])
+    axes = dict.fromkeys(reduction.axes)
+    kept = iter(i for k, i in enumerate(index) if not reduction.keepdims or k not in axes)
+    at = [ast.size_of(0) if k in axes else next(kept) for k in range(len(shape))]
+    total: Expr | None = reduction.identity if _starts_with_identity(reduction) else None
+    for coordinates in product(*(range(n) for n in _reduced_extents(original))):
+        for k, coordinate in zip(reduction.axes, coordinates, strict=True):
+            at[k] = ast.size_of(coordinate)
         value = read(*at)
-        value = value if found.prepare is None else found.prepare(value)
-        total = value if total is None else _combined(found, total, value)
+        value = value if reduction.prepare is None else reduction.prepare(value)
+        total = value if total is None else _combined(reduction, total, value)
     assert total is not None
-    count = ast.const(prod(_reduced_extents(whole)), dt.int64)
-    return total if found.finish is None else found.finish(total, count)
+    count = ast.const(prod(_reduced_extents(original)), dt.int64)
+    return total if reduction.finish is None else reduction.finish(total, count)
 
 
-def _starts_with_identity(found: Reduce) -> bool:
-    """Whether the identity takes part: zeros of either sign add up to 0 in any kernel."""
-    return found.identity.dtype.is_float and ast.is_sum(found.combine, found.identity.dtype)
+def _starts_with_identity(reduction: Reduce) -> bool:
+    """Return whether totals start with the identity, so that a sum of negative zeros is 0."""
+    dtype = reduction.identity.dtype
+    return dtype.is_float and ast.is_sum(reduction.combine, dtype)
 
 
-def _combined(found: Reduce, total: Expr, value: Expr) -> Expr:
-    """The total with one more element."""
-    dtype = found.identity.dtype
-    sides = {ast.left(dtype): total, ast.right(dtype): value}
+def _combined(reduction: Reduce, total: Expr, value: Expr) -> Expr:
+    """Return the combination of a total with one more element."""
+    dtype = reduction.identity.dtype
+    operands = {ast.left(dtype): total, ast.right(dtype): value}
 
     def change(x: Expr) -> Expr:
-        return sides[x] if x in sides else replace_children(x, change)
+        """Return an expression with the total and the element in place of the operands."""
+        return operands[x] if x in operands else replace_children(x, change)
 
-    return change(found.combine)
+    return change(reduction.combine)
 
 
 def _shape(node: Node, shape: Shape) -> Shape:
+    """Return the shape of the result."""
     return known_shape(_original(node).entries[0])
 
 
 def _type(node: Node, dtype: DType) -> DType:
-    found = original_reduction(node, known_shape(node.inputs[0]), dtype).entries[0].dtype
-    assert found is not None
-    return found
+    """Return the dtype of the result for an input of a dtype."""
+    original = original_reduction(node, known_shape(node.inputs[0]), dtype)
+    result_dtype = original.entries[0].dtype
+    assert result_dtype is not None
+    return result_dtype
 
 
 UNROLLED_REDUCE.set_attr("FElement", _element)
