@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What dominates a group, and so what shape its kernel has.
+    """The kind of a group, by its most expensive operators; it decides how its kernel is planned.
 
-    A PHASED one may have several phases, and what these pass on is among its outputs.
+    A PHASED group may have several phases. Values that one phase computes for another are among its
+    outputs.
     """
 
     ELEMWISE = "elementwise"
@@ -50,12 +51,12 @@ class Group:
 
     @cached_property
     def key(self) -> str:
-        """A digest that equal groups share, in any process."""
+        """Return a digest, which equal groups have in common in any process."""
         return self.graph.key
 
     @cached_property
     def parts(self) -> tuple[Component, ...]:
-        """What it falls into that has no data flow between: itself alone, as a rule."""
+        """Return the components without data flow between them: usually the group itself."""
         from passkit.analysis.components import (
             independent_components,  # a start that finds all kernels ready needs none
         )
@@ -115,13 +116,13 @@ FUSED.set_attr(
 
 
 def fused_node(group: Group, inputs: tuple[Entry, ...], name: str, control: Any = ()) -> Node:
-    """The node that stands for a group in the fused graph."""
+    """Return the node that represents a group in the fused graph."""
     return Node(FUSED, inputs, {"body": group}, name, control)
 
 
 @frozen
 class Decision:
-    """What became of an edge between two operators, and why.
+    """Whether the operators of an edge share a kernel, and why.
 
     Attributes:
         producer: the name of the operator that computes a value.
@@ -135,27 +136,27 @@ class Decision:
 
     @property
     def fused(self) -> bool:
-        """Whether both are in one kernel."""
+        """Return whether both are in one kernel."""
         return self.code.startswith("fused.")
 
     @property
     def code(self) -> str:
-        """The code of the reason, a key of `passkit.diagnostics.TEXTS`."""
+        """Return the code of the reason, a key of `passkit.diagnostics.TEXTS`."""
         return self.diagnostic.code
 
     @property
     def reason(self) -> str:
-        """The reason as a sentence."""
+        """Return the reason as a sentence."""
         return str(self.diagnostic)
 
     @property
     def data(self) -> Mapping[str, object]:
-        """The values that the sentence states, by name."""
+        """Return the values that the sentence states, by name."""
         return self.diagnostic.data
 
     @property
     def way_out(self) -> str:
-        """What a user can do about it; "" if there is nothing to say."""
+        """Return how a user can change the decision; "" if that is not known."""
         return self.diagnostic.way_out
 
     def __str__(self) -> str:

@@ -53,7 +53,7 @@ from passkit.values import dtype as dt
 from passkit.values.size import Extent, Shape, at_least, divide_exactly, numel
 
 OperandMap = TileMap | Diagnostic | None
-"""What a tile needs of an operand; None if it reads no element; a diagnostic says why it cannot."""
+"""The part of an operand that a tile needs; None if it reads none; or why it has no such part."""
 _memo: WeakKeyDictionary[Node, dict[tuple[int, TileMap], tuple[OperandMap, ...]]]
 _memo = WeakKeyDictionary()
 _equivalent: dict[tuple[Hashable, TileMap], tuple[OperandMap, ...]] = {}

@@ -304,8 +304,7 @@ MAX_CANDIDATES = 64
 MAX_TILES = 65_535
 """The most tiles that a launch has."""
 GUESS = 4096
-"""What an extent that only a call knows is taken for where candidates are put in order, and where
-room for it is needed."""
+"""The value of unknown extents by which candidates are sorted and memory is reserved."""
 
 
 def candidate_tilings(

@@ -1,4 +1,4 @@
-"""Iteration spaces: axes of a group, and where each of its values lies in them."""
+"""Iteration domains: the axes of a group, and the kind of each of its values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from passkit.program.planning import planned
 
 
 def info(text: str) -> DomainInfo:
-    """The layout of a graph in text that is one group."""
-    found = analyze_domain(pk.parse(text))
-    assert isinstance(found, DomainInfo), found
-    return found
+    """Return the domain of a graph in text that is one group."""
+    result = analyze_domain(pk.parse(text))
+    assert isinstance(result, DomainInfo), result
+    return result
 
 
 def axes(text: str) -> list[tuple[Any, bool]]:
-    """Extents, and whether they are folded."""
+    """Return the extent of each axis, and whether it is reduced."""
     return [
         (a.extent if isinstance(a.extent, int) else str(a.extent), a.reduced)
         for a in info(text).domain.axes
@@ -30,7 +30,7 @@ def axes(text: str) -> list[tuple[Any, bool]]:
 
 
 @pytest.mark.parametrize(
-    "text, wanted",
+    "text, expected",
     [
         ("x: f32[3, 4, 5]; return exp(x)", [(60, False)]),
         ("x: f32[3, 4, 5]; y: f32[5]; return add(x, y)", [(12, False), (5, False)]),
@@ -47,18 +47,18 @@ def axes(text: str) -> list[tuple[Any, bool]]:
         ("x: f32[]; return exp(x)", [(1, False)]),
     ],
 )
-def test_axes_are_as_few_as_reads_allow(text: str, wanted: list[tuple[Any, bool]]) -> None:
-    """Neighbouring axes that every access steps through as one are one."""
-    assert axes(text) == wanted
+def test_axes_are_as_few_as_reads_allow(text: str, expected: list[tuple[Any, bool]]) -> None:
+    """Neighbouring axes that every access steps through as one are merged."""
+    assert axes(text) == expected
 
 
 def test_kinds() -> None:
-    """Values of all points, of rows, and those that are computed where they are read."""
-    found = info(
+    """Values are POINT, REDUCED after a reduction, or INLINE where they are read elsewhere."""
+    softmax_like = info(
         "x: f32[6, 8]; e = exp(x); s = reduce_sum(e, axis=1, keepdims=true);"
         "r = log(s); return add(sub(e, r), neg(transpose(transpose(x))))"
     )
-    kinds = {n.op.name: kind for n, kind in found.kinds.items() if n.op is not None}
+    kinds = {n.op.name: kind for n, kind in softmax_like.kinds.items() if n.op is not None}
 
     assert kinds["exp"] is kinds["sub"] is ValueKind.POINT
     assert kinds["reduce_sum"] is kinds["log"] is ValueKind.REDUCED
@@ -92,23 +92,23 @@ def test_kinds() -> None:
         ),
     ],
 )
-def test_what_has_no_common_space(text: str, code: str, message: str) -> None:
-    """A group that cannot be one kernel says at which node, and why."""
-    found = analyze_domain(pk.parse(text))
+def test_groups_without_a_domain(text: str, code: str, message: str) -> None:
+    """A group without a common domain has a diagnostic with the node and the reason."""
+    diagnostic = analyze_domain(pk.parse(text))
 
-    assert isinstance(found, Diagnostic) and found.at
-    assert not code or (found.code, message in str(found)) == (code, True)
+    assert isinstance(diagnostic, Diagnostic) and diagnostic.at
+    assert not code or (diagnostic.code, message in str(diagnostic)) == (code, True)
 
 
-def test_fused_groups_have_a_layout() -> None:
-    """Every group that Fusion makes has one, in which each reduction is a row value."""
+def test_fused_groups_have_a_domain() -> None:
+    """Every group of Fusion has a domain, in which each reduction is REDUCED."""
     graph = planned(
         pk.parse("x: f32[5, 30]; return softmax(x), layer_norm(x, scale=false, center=false)"),
         "Fusion",
     )
     for group in graph.attrs["subgraph"].values():
-        found = analyze_domain(group.graph)
-        assert isinstance(found, DomainInfo)
+        result = analyze_domain(group.graph)
+        assert isinstance(result, DomainInfo)
         assert all(
-            found.kinds[n] is ValueKind.REDUCED for n in group.ops if reduce_of(n) is not None
+            result.kinds[n] is ValueKind.REDUCED for n in group.ops if reduce_of(n) is not None
         )

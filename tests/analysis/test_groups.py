@@ -26,7 +26,7 @@ COUNTER.set_attr("FInferShape", lambda node, shape: shape)
 
 @frozen
 class Case:
-    """The outputs of a group's graph, what the fused node reads, and the message."""
+    """The outputs of a group's graph, the inputs of the fused node, and the message."""
 
     outputs: Callable[[], Any]
     match: str
@@ -78,27 +78,29 @@ CASES = {
         r"has float64\(3, 4\) as input 0, and the fused node float32\(3, 4\)",
     ),
     "no group": Case(
-        lambda: ops.exp(I), "fused 'mine' has no group in annotation 'subgraph'",
+        lambda: ops.exp(I),
+        "fused 'mine' has no group in annotation 'subgraph'",
         groups=lambda node, group: {},
     ),
     "a graph": Case(
-        lambda: ops.exp(I), r"must have a Group for fused 'mine', got Graph\(1 operators",
+        lambda: ops.exp(I),
+        r"must have a Group for fused 'mine', got Graph\(1 operators",
         groups=lambda node, group: {node: group.graph},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("label", CASES)
 @pytest.mark.parametrize("passes", [("SchedulePlan",), ("CodeGen",)])
 def test_groups_that_are_not_closed(label: str, passes: tuple[str, ...]) -> None:
-    """The first pass that reads the groups says which, what is wrong with it, and the way out."""
+    """The first pass that reads the groups names the wrong one, the problem and the way out."""
     wrong = CASES[label]
     outputs = wrong.outputs()
 
     @pk.register_pass("TestWrap", changes_graph=True, provides="subgraph")
     def wrap(graph: pk.Graph) -> pk.Graph:
-        group = Group(pk.Graph(outputs if isinstance(outputs, (list, tuple)) else [outputs]),
-                      Kind.ELEMWISE)  # fmt: skip
+        entries = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        group = Group(pk.Graph(entries), Kind.ELEMWISE)
         node = fused_node(group, wrong.reads, "mine")
         groups = pk.Annotation("subgraph", wrong.groups(node, group))
         return pk.Graph(node.entries[:1]).with_attrs(subgraph=groups)
@@ -119,8 +121,8 @@ def test_a_group_made_by_hand() -> None:
         return pk.Graph(node.entries).with_attrs(subgraph=pk.Annotation("subgraph", {node: group}))
 
     run = pk.compile(pk.ApplyPasses(GRAPH, [wrap, "CodeGen"]))
-    (found,) = run(x=np.zeros(SHAPE, np.float32))
-    np.testing.assert_array_equal(found, np.arange(12).reshape(SHAPE) + 1)
+    (result,) = run(x=np.zeros(SHAPE, np.float32))
+    np.testing.assert_array_equal(result, np.arange(12).reshape(SHAPE) + 1)
     assert len(run.kernels) == 1
 
 

@@ -51,7 +51,7 @@ def operators(graph: Graph) -> list[Entry]:
 def parts_of(graph: Graph, held: Collection[Entry]) -> list[NestResults]:
     """A part for each held value and each output; others belong to all who read them."""
     alone = {*held, *graph.outputs}
-    found = []
+    parts = []
     for node in graph.nodes:
         for result in (e for e in node.entries if e in alone and not is_leaf(node)):
             inside, todo = {node}, [*node.inputs]
@@ -60,8 +60,8 @@ def parts_of(graph: Graph, held: Collection[Entry]) -> list[NestResults]:
                 if not is_leaf(e.node) and e not in alone and e.node not in inside:
                     inside.add(e.node)
                     todo += e.node.inputs
-            found.append(NestResults([n for n in graph.nodes if n in inside], [result]))
-    return found
+            parts.append(NestResults([n for n in graph.nodes if n in inside], [result]))
+    return parts
 
 
 def maps_of(splits: Mapping[Entry, Split | TileMap]) -> TileMaps:
@@ -90,8 +90,8 @@ def test_the_figure() -> None:
 
     assert isinstance(strict, dict)
     assert tiles(strict) == {512} and set(strict) == set(operators(graph))
-    found = {str(s) for e, s in strict.items() if known_shape(e)[0] == 8704}
-    assert found == {"(0, 17, Row)"}
+    splits = {str(s) for e, s in strict.items() if known_shape(e)[0] == 8704}
+    assert splits == {"(0, 17, Row)"}
     held = named(graph, "reduce_max", "reduce_sum", "exp", "div")
     loose = states_of(graph, {root: Split(2, 17)}, held)
     assert tiles(loose) == {512} and set(loose) == {*held, root}
@@ -105,10 +105,10 @@ def test_a_product_may_cut_its_rows() -> None:
         "return matmul(exp(sub(s, m)), v)"
     )
     held = named(graph, "matmul", "reduce_max")
-    found = states_of(graph, {graph.outputs[0]: Split(1, 8)}, held)
+    maps = states_of(graph, {graph.outputs[0]: Split(1, 8)}, held)
 
-    assert isinstance(found, dict)
-    assert {str(s) for s in found.values()} == {"(1, 8, Row)"} and tiles(found) == {16}
+    assert isinstance(maps, dict)
+    assert {str(s) for s in maps.values()} == {"(1, 8, Row)"} and tiles(maps) == {16}
 
 
 BIAS = "x: f32[7, 5]; y: f32[12, 5]; s = reduce_sum(x, axis=0); return add(y, mul(s, 2.0))"
@@ -127,14 +127,19 @@ def test_a_value_that_all_blocks_need() -> None:
     assert by_columns == maps_of({root: Split(1, 2, COLUMN), held[0]: Split(0, 2, COLUMN)})
     two = pk.parse(BIAS + ", s")
     root, total = two.outputs
-    found = states_of(two, {root: Split(0, 4)}, [])
-    assert isinstance(found, Diagnostic) and found.code == "tile.whole"
-    assert str(found) == (
+    diagnostic = states_of(two, {root: Split(0, 4)}, [])
+    assert isinstance(diagnostic, Diagnostic) and diagnostic.code == "tile.whole"
+    assert str(diagnostic) == (
         "s is needed as WHOLE by mul in each of 3 blocks, and each element of a result is written "
         "by one"
     )
-    assert found.data == {"value": "s", "state": whole_map((5,), 3), "user": "mul", "blocks": 3}
-    assert found.at == (total.node.label,)
+    assert diagnostic.data == {
+        "value": "s",
+        "state": whole_map((5,), 3),
+        "user": "mul",
+        "blocks": 3,
+    }
+    assert diagnostic.at == (total.node.label,)
     assert tiles(states_of(two, {root: Split(0, 12)}, [])) == {1}
 
 
@@ -148,10 +153,12 @@ def test_two_users_that_need_different_parts() -> None:
     )
     assert states_of(graph, {root: Split(0, 2)}, []) == maps_of({root: Split(0, 2)})
     both = pk.parse("x: f32[8, 8]; e = exp(x); return add(e, transpose(e)), e")
-    found = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
-    assert isinstance(found, Diagnostic) and found.code == "tile.conflict"
-    assert str(found) == ("e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose")
-    assert (found.data["user"], found.data["other_user"]) == ("add", "transpose")
+    diagnostic = states_of(both, {both.outputs[0]: Split(0, 2)}, [])
+    assert isinstance(diagnostic, Diagnostic) and diagnostic.code == "tile.conflict"
+    assert str(diagnostic) == (
+        "e is needed as (0, 2, Row) by add and as (1, 2, Column) by transpose"
+    )
+    assert (diagnostic.data["user"], diagnostic.data["other_user"]) == ("add", "transpose")
     turned = pk.parse("x: f32[8, 8]; e = exp(x); return e, transpose(e)")
     two = states_of(turned, dict.fromkeys(turned.outputs, Split(0, 2)), [])
     assert isinstance(two, Diagnostic)
@@ -203,10 +210,10 @@ def test_what_cannot_be_split_is_rejected() -> None:
     """An operator of which nothing is known, with its reason; one block is always legal."""
     graph = pk.parse("x: f32[6, 4]; return exp(sort(x))")
     (root,) = graph.outputs
-    found = states_of(graph, {root: Split(0, 2)}, [])
+    diagnostic = states_of(graph, {root: Split(0, 2)}, [])
 
-    assert isinstance(found, Diagnostic) and found.code == "tile.operator"
-    assert str(found) == (
+    assert isinstance(diagnostic, Diagnostic) and diagnostic.code == "tile.operator"
+    assert str(diagnostic) == (
         "sort rejects (0, 2, Row): what an element of sort reads is not known; set FSchedule on it"
     )
     assert isinstance(states_of(graph, {root: Split(0, 6)}, named(graph, "sort")), dict)
@@ -221,9 +228,9 @@ def test_what_cannot_be_split_is_rejected() -> None:
 def test_empty_values() -> None:
     """A result without elements has no split; an operand may have none."""
     empty = pk.parse("x: f32[0, 4]; return exp(x)")
-    found = states_of(empty, {empty.outputs[0]: whole_map((0, 4))}, [])
-    assert isinstance(found, Diagnostic)
-    assert (found.code, str(found)) == ("tile.empty", "exp has no elements")
+    diagnostic = states_of(empty, {empty.outputs[0]: whole_map((0, 4))}, [])
+    assert isinstance(diagnostic, Diagnostic)
+    assert (diagnostic.code, str(diagnostic)) == ("tile.empty", "exp has no elements")
     inner = pk.parse("x: f32[6, 0]; y: f32[0, 5]; return matmul(exp(x), y)")
     held = named(inner, "exp")
     assert isinstance(states_of(inner, {inner.outputs[0]: Split(0, 2)}, held), dict)
@@ -256,8 +263,8 @@ def test_long_chains() -> None:
 
     roots = maps_of({y: Split(0, 3)})
     assert infer_tile_maps(graph, roots, [NestResults(nodes, [y])]) == roots
-    found = infer_tile_maps(graph, roots, [NestResults([n], n.entries) for n in nodes])
-    assert isinstance(found, dict) and len(found) == 20_000
+    maps = infer_tile_maps(graph, roots, [NestResults([n], n.entries) for n in nodes])
+    assert isinstance(maps, dict) and len(maps) == 20_000
 
 
 # Soundness: of random groups, what each block reads of each value that other parts leave
@@ -272,9 +279,9 @@ def grown(rng: random.Random) -> Graph:
     for _ in range(rng.randint(3, 7)):
         x = rng.choice(values[-4:])
         like = [v for v in values if known_shape(v) == known_shape(x)]
-        made = rng.choice(makers(x, rng.choice(like), rng))()
-        if np.prod(known_shape(made)) <= 72:
-            values.append(made)
+        value = rng.choice(makers(x, rng.choice(like), rng))()
+        if np.prod(known_shape(value)) <= 72:
+            values.append(value)
     roots = [v for v in values[2:] if not any(v in u.node.inputs for u in values)]
     return pk.ApplyPasses(Graph(roots or [-values[-1]]), ["Expand"])
 
@@ -307,17 +314,17 @@ def makers(x: Entry, other: Entry, rng: random.Random) -> list[Callable[[], Entr
 
 def cut_out(entry: Entry, outside: Collection[Entry]) -> tuple[Entry, dict[str, Entry]]:
     """A value as made of inputs and of those outside of its part, which are variables now."""
-    made: dict[Entry, Entry] = {}
+    copies: dict[Entry, Entry] = {}
     sources: dict[str, Entry] = {}
 
     def copy(e: Entry) -> Entry:
-        if e not in made:
+        if e not in copies:
             if e is not entry and (e in outside or e.node.is_variable):
-                made[e] = pk.var(f"v{len(sources)}", known_shape(e))
+                copies[e] = pk.var(f"v{len(sources)}", known_shape(e))
                 sources[f"v{len(sources)}"] = e
             else:
-                made[e] = e.node.replaced([copy(i) for i in e.node.inputs]).entries[e.index]
-        return made[e]
+                copies[e] = e.node.replaced([copy(i) for i in e.node.inputs]).entries[e.index]
+        return copies[e]
 
     return copy(entry), sources
 
@@ -359,7 +366,9 @@ def test_no_block_reads_another_s_part(seed: int) -> None:
             pieces = rng.choice(nest_partitions(one))
             pairs = zip(pieces, nest_outputs(one, pieces), strict=True)
             parts = [NestResults(p.nodes, results) for p, results in pairs]
-        for choice in rng.sample(found := candidate_tilings(known_shape(root)), min(5, len(found))):
+        for choice in rng.sample(
+            candidates := candidate_tilings(known_shape(root)), min(5, len(candidates))
+        ):
             states = infer_tile_maps(one, {root: choice}, parts)
             if isinstance(states, dict):
                 agreed += 1

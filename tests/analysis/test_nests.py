@@ -18,7 +18,7 @@ SEEDS = range(24)
 
 
 def bodies(pieces: list[NestNodes]) -> list[tuple[list[str], bool, list[str]]]:
-    """What parts consist of."""
+    """Return the nodes of nests."""
     return [
         ([n.where for n in p.nodes], p.is_product, sorted(n.where for n in p.owns)) for p in pieces
     ]
@@ -27,26 +27,26 @@ def bodies(pieces: list[NestNodes]) -> list[tuple[list[str], bool, list[str]]]:
 @cache
 def groups() -> list[Graph]:
     """Random groups of a dozen operators, and of more."""
-    found = []
+    graphs = []
     for seed in SEEDS:
         graph, names = random_stitch(seed, None if seed % 2 else 24)
-        made = planned(graph, "Fusion", keep_together=names)
-        found += [group.graph for group in made.attrs["subgraph"].values()]
-    return found
+        fused = planned(graph, "Fusion", keep_together=names)
+        graphs += [group.graph for group in fused.attrs["subgraph"].values()]
+    return graphs
 
 
 def at_once(graph: Graph) -> list[NestNodes]:
-    """The parts where each is laid out from the beginning whenever an operator joins."""
+    """Return the nests if each is analyzed anew whenever an operator is added."""
     return cutting._NestForming(graph, incremental=False).run()
 
 
 def test_parts_that_grow() -> None:
-    """The same parts, most of which were never laid out from the beginning."""
+    """Nests that are built one operator at a time are the same; most are not analyzed anew."""
     grown = 0
     for graph in groups():
-        found = form_nests(graph)
-        assert bodies(found) == bodies(at_once(graph))
-        grown += sum(p.builder is not None for p in found)
+        nests = form_nests(graph)
+        assert bodies(nests) == bodies(at_once(graph))
+        grown += sum(p.builder is not None for p in nests)
 
     assert grown > 20
 

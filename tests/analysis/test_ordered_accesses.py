@@ -1,4 +1,4 @@
-"""Orderly reads: which operators read in the order in which they write."""
+"""Ordered accesses: operators that read in the order in which they write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rows(x: Entry, length: int) -> Entry:
 
 
 @pytest.mark.parametrize(
-    "apply, is_orderly",
+    "apply, is_ordered",
     [
         (o.exp, True),
         (lambda x: o.reduce_sum(x, axis=0), True),
@@ -38,9 +38,9 @@ def rows(x: Entry, length: int) -> Entry:
         (lambda x: o.gather(x, pk.var("i", (6,), "int64")), False),
     ],
 )
-def test_orderly(apply: Callable[[Entry], Entry], is_orderly: bool) -> None:
+def test_ordered_accesses(apply: Callable[[Entry], Entry], is_ordered: bool) -> None:
     """Pieces and long rows are read in order; transposed, strided and gathered values are not."""
     graph = pk.ApplyPasses(pk.Graph([apply(pk.var("x", (6, 4)))]), "Complete")
     nodes = [n for n in graph.nodes if not n.is_variable]
 
-    assert read_in_order(nodes, cpu()) is is_orderly
+    assert read_in_order(nodes, cpu()) is is_ordered

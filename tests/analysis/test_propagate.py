@@ -42,20 +42,20 @@ ROW, COLUMN = SplitKind
 @pytest.mark.parametrize("name", CASES)
 def test_no_block_reads_what_its_state_does_not_give(name: str) -> None:
     """All triples, short last blocks included, element by element."""
-    found = list(accepted(CASES[name]))
+    answers = list(accepted(CASES[name]))
 
-    assert [(str(s), k, str(state), n) for s, k, state, n in found if n] == []
-    assert found
+    assert [(str(s), k, str(state), n) for s, k, state, n in answers if n] == []
+    assert answers
 
 
 def by_literal_rule(node: Any, split: Split, shapes: Any) -> list[Any]:
     """The paper's own rule for a reduction of dimension 1, as an FSchedule."""
     out = known_shape(node.entries[0])
     pieces = -(-out[split.split_dim] // split.chunk)
-    found = paper_rules.literal_reduce((1,))((split.split_dim, pieces, split.kind))
-    if not isinstance(found, tuple):
+    triple = paper_rules.literal_reduce((1,))((split.split_dim, pieces, split.kind))
+    if not isinstance(triple, tuple):
         return [Reject("the table says no")]
-    k, count, kind = found
+    k, count, kind = triple
     operand = Split(k, -(-shapes[0][k] // count), kind)
     if operand.tile_map(shapes[0]).tiles != split.tile_map(out).tiles:
         return [Reject("no such pieces")]
@@ -69,11 +69,11 @@ def test_the_paper_s_literal_rule_is_found_wrong() -> None:
     literal.set_attr("FInferType", lambda node, dtype: dtype)
     literal.set_attr("FCompute", lambda node, x: x.sum(1))
     literal.set_attr("FSchedule", by_literal_rule)
-    found = list(accepted(case(literal, (4, 6, 8))))
-    wrong = {str(s) for s, *_, n in found if n}
+    answers = list(accepted(case(literal, (4, 6, 8))))
+    wrong = {str(s) for s, *_, n in answers if n}
 
     assert {"(1, 4, Row)", "(1, 3, Row)"} <= wrong
-    rows = [n for s, *_, n in found if s.kind is ROW and s.split_dim == 0 and 4 % s.chunk == 0]
+    rows = [n for s, *_, n in answers if s.kind is ROW and s.split_dim == 0 and 4 % s.chunk == 0]
     assert rows == [0, 0, 0]
 
 
@@ -134,16 +134,16 @@ def test_what_the_table_accepts_is_accepted(name: str) -> None:
         tile_map = split.tile_map(shape)
         triple = Split(0, shape[0]) if tile_map.tiles == 1 else canonical(split, shape)
         d, chunk, kind = astuple(triple)
-        wanted = TABLE[name]((d, shape[d] // chunk, kind))
-        if wanted is None:
+        expected = TABLE[name]((d, shape[d] // chunk, kind))
+        if expected is None:
             continue
         accepts += 1
         for x, state in zip(output.node.inputs, operand_tile_maps(output, tile_map), strict=True):
             source = known_shape(x)
-            if wanted == paper_rules.FULL:
+            if expected == paper_rules.FULL:
                 assert state == whole_map(source, tile_map.tiles)
             else:
-                k, pieces, kind = wanted
+                k, pieces, kind = expected
                 assert Split(k, source[k] // pieces, kind).tile_map(source) == state, (split, state)
     assert accepts > 1
 
@@ -157,10 +157,10 @@ def test_a_movement_of_one_s_own_needs_no_rule() -> None:
     swap.set_attr("FInferShape", lambda node, shape: shape)
     swap.set_attr("FInferType", lambda node, dtype: dtype)
     swap.set_attr("FElement", lambda node, i, read: read(i[0] // 2 * 2 + (1 - i[0] % 2), i[1]))
-    found = list(accepted(case(swap, (6, 5))))
+    answers = list(accepted(case(swap, (6, 5))))
 
-    assert [n for *_, n in found if n] == []
-    by_pairs = {str(s): state for s, _, state, _ in found}
+    assert [n for *_, n in answers if n] == []
+    by_pairs = {str(s): state for s, _, state, _ in answers}
     assert str(by_pairs["(1, 2, Column)"]) == "(1, 2, Column)"
     assert by_pairs["(0, 3, Row)"] == whole_map((6, 5), 2)
 
@@ -201,7 +201,7 @@ def test_a_rule_wins_and_must_fit() -> None:
 
 
 def test_what_is_not_read_needs_nothing() -> None:
-    """An input of which only the shape is wanted, and one without elements."""
+    """An input of which only the shape is read, and one without elements."""
     x, like, empty = pk.var("x", (4, 5)), pk.var("y", (7,)), pk.var("z", (4, 0))
 
     for split in (Split(0, 2), Split(1, 2, COLUMN)):
@@ -255,7 +255,7 @@ def test_slabs_are_enough(name: str) -> None:
 
 
 def test_state_is_never_split() -> None:
-    """What reads or writes it has an order."""
+    """Operators that read or write state have no tiles."""
     y = ops.assign(pk.state("s", np.zeros((4, 2), "f4")), pk.var("x", (4, 2)))
 
     assert needs(y, Split(0, 4)) == (Diagnostic("op.state", {"op": "assign"}),) * 2
@@ -270,21 +270,21 @@ def test_random_shapes(seed: int) -> None:
         shape = shape[1:]
     axis = rng.randrange(len(shape))
     axes = rng.sample(range(len(shape)), len(shape))
-    wanted = [s for s in factored(prod(shape)) if s != shape] or [shape]
+    shapes = [s for s in factored(prod(shape)) if s != shape] or [shape]
     begin = [rng.randrange(n) for n in shape]
     size = [rng.randint(1, n - b) for n, b in zip(shape, begin, strict=True)]
     builds: list[Callable[[Any], Any]] = [
         lambda x: ops.transpose(x, axes=tuple(axes)),
         lambda x: ops.reduce_sum(x, axis=axis, keepdims=seed % 2 == 0),
-        lambda x: ops.reshape(x, shape=rng.choice(wanted)),
+        lambda x: ops.reshape(x, shape=rng.choice(shapes)),
         lambda x: ops.broadcast_to(x, shape=tuple(2 if n == 1 else n for n in (1, *shape))),
         lambda x: ops.slice(x, begin=tuple(begin), size=tuple(size)),
     ]
     cases = [case(build, shape) for build in builds]
     cases.append(case(lambda x, y: ops.concat(x, y, axis=0), shape, (2, *shape[1:])))
     for each in cases:
-        found = list(accepted(each))
-        assert [(str(s), k, str(state), n) for s, k, state, n in found if n] == []
+        answers = list(accepted(each))
+        assert [(str(s), k, str(state), n) for s, k, state, n in answers if n] == []
 
 
 def factored(n: int) -> list[tuple[int, ...]]:
@@ -294,7 +294,7 @@ def factored(n: int) -> list[tuple[int, ...]]:
 
 
 DECLARED = (FElement, FReduce, FScan)
-"""What says which elements an operator reads; a few operators, not their composites."""
+"""Attributes by which accesses of operators are known, without those of composites."""
 
 
 def test_every_operator_that_declares_its_reads() -> None:
@@ -309,8 +309,8 @@ def test_every_operator_that_declares_its_reads() -> None:
             continue
         seen.add(op.name)
         assert call is not None
-        found = accepted(called(op, call.results[0].node))
-        wrong += [(op.name, str(s), k, str(state)) for s, k, state, n in found if n]
+        answers = accepted(called(op, call.results[0].node))
+        wrong += [(op.name, str(s), k, str(state)) for s, k, state, n in answers if n]
 
     assert wrong == []
     assert len(seen) > 35
@@ -360,19 +360,21 @@ def test_what_holds_for_any_extent_holds_for_each(name: str) -> None:
     states = [dict(zip(output.node.inputs, needs(output, s), strict=True)) for s in splits]
     for n in (1, 2, 5, 8):
         given = case(build, *(tuple(substitute(e, {"n": n}) for e in s) for s in shapes))
-        inputs, (known,) = given.built()
-        read = dependence([known], given.feeds(n))
-        shape = known_shape(known)
-        for split, found in zip(splits, states, strict=True):
+        inputs, (result,) = given.built()
+        read = dependence([result], given.feeds(n))
+        shape = known_shape(result)
+        for split, operand_maps in zip(splits, states, strict=True):
             own = Split(split.split_dim, substitute(split.chunk, {"n": n}), split.kind)
             owner = blocks_of(own, shape)
             for x, y in zip(sources, inputs, strict=True):
-                if not isinstance(found[x], Diagnostic):
-                    state = numbers_in(found[x], n)
+                if not isinstance(operand_maps[x], Diagnostic):
+                    state = numbers_in(operand_maps[x], n)
                     wrong = violations(state, known_shape(y), owner, read[y.node.name][0])
-                    assert wrong == 0, (n, str(split), str(found[x]))
+                    assert wrong == 0, (n, str(split), str(operand_maps[x]))
     assert any(
-        isinstance(x, TileMap) and x.is_partition for found in states for x in found.values()
+        isinstance(x, TileMap) and x.is_partition
+        for operand_maps in states
+        for x in operand_maps.values()
     )
 
 

@@ -39,11 +39,14 @@ def softmax_dot() -> list[TileArray]:
 @pytest.mark.parametrize("mode", SHARING)
 def test_half_of_the_bytes(mode: Mode) -> None:
     """306 of 612 elements: the second fold lies over the first, the quotient over the exp."""
-    found = assign_offsets(softmax_dot(), 16, mode)
+    assignment = assign_offsets(softmax_dot(), 16, mode)
 
-    assert [(s.arrays, s.nbytes) for s in found.slots] == [((MAX, SUM), 68), ((EXP, DIVIDE), 1156)]
-    assert (found.requested, found.allocated) == (4 * 612, 4 * 306)
-    assert (found.nbytes, found.offsets()[DIVIDE]) == (80 + 1168, 80)
+    assert [(s.arrays, s.nbytes) for s in assignment.slots] == [
+        ((MAX, SUM), 68),
+        ((EXP, DIVIDE), 1156),
+    ]
+    assert (assignment.requested, assignment.allocated) == (4 * 612, 4 * 306)
+    assert (assignment.nbytes, assignment.offsets()[DIVIDE]) == (80 + 1168, 80)
 
 
 def chain(sizes: Sequence[Any], **more: Any) -> list[TileArray]:
@@ -68,7 +71,7 @@ def test_the_smaller_of_both_is_taken() -> None:
 
 @pytest.mark.parametrize("mode", SHARING)
 def test_only_what_is_read_in_its_own_place_is_overwritten(mode: Mode) -> None:
-    """What is read in the moment of writing keeps its bytes, unless element by element."""
+    """An operand of the operator that writes an array overlaps it only element by element."""
     arrays = chain([64, 64])
     over = [arrays[0], evolve(arrays[1], may_overlay=frozenset([0]))]
 
@@ -77,37 +80,40 @@ def test_only_what_is_read_in_its_own_place_is_overwritten(mode: Mode) -> None:
 
 
 def test_rooms_are_apart() -> None:
-    """What a row has never shares with what a tile has; both are counted."""
+    """Arrays of a row and arrays of a tile share no memory; both are counted."""
     arrays = [evolve(a, room=k % 2) for k, a in enumerate(chain([64, 32, 64, 32]))]
-    found = assign_offsets(arrays, 16)
+    assignment = assign_offsets(arrays, 16)
 
-    assert [(s.room, s.offset, s.arrays) for s in found.slots] == [(0, 0, (0, 2)), (1, 0, (1, 3))]
-    assert (found.nbytes, found.allocated, found.requested) == (96, 96, 192)
+    assert [(s.room, s.offset, s.arrays) for s in assignment.slots] == [
+        (0, 0, (0, 2)),
+        (1, 0, (1, 3)),
+    ]
+    assert (assignment.nbytes, assignment.allocated, assignment.requested) == (96, 96, 192)
 
 
 def test_slots_grow_before_new_ones_are_opened() -> None:
     """By liveness a slot that is free and too small grows."""
-    found = assign_offsets(chain([16, 64, 48]), 16, Mode.LIVENESS)
+    assignment = assign_offsets(chain([16, 64, 48]), 16, Mode.LIVENESS)
 
-    assert [(s.nbytes, s.arrays) for s in found.slots] == [(48, (0, 2)), (64, (1,))]
+    assert [(s.nbytes, s.arrays) for s in assignment.slots] == [(48, (0, 2)), (64, (1,))]
 
 
 def test_bytes_left_over_by_alignment_are_used() -> None:
     """A slot of 20 bytes ends at 32, so 28 fit; a slot is as large as what it must hold."""
-    found = assign_offsets(chain([20, 16, 28]), 16, Mode.DOMINANCE)
+    assignment = assign_offsets(chain([20, 16, 28]), 16, Mode.DOMINANCE)
 
-    assert [(s.nbytes, s.arrays) for s in found.slots] == [(28, (0, 2)), (16, (1,))]
-    assert found.offsets() == {0: 0, 1: 32, 2: 0}
+    assert [(s.nbytes, s.arrays) for s in assignment.slots] == [(28, (0, 2)), (16, (1,))]
+    assert assignment.offsets() == {0: 0, 1: 32, 2: 0}
 
 
 def test_sizes_that_only_a_call_knows() -> None:
-    """What is certain is used: n elements hold n others, m do not; a limit may be undecided."""
+    """Symbolic sizes are compared if that is certain: n elements hold n others, m do not."""
     n, m = Size.symbol("n"), Size.symbol("m")
-    found = assign_offsets(chain([n * 4, m * 16, n * 4, m * 32]), 16, Mode.DOMINANCE)
+    assignment = assign_offsets(chain([n * 4, m * 16, n * 4, m * 32]), 16, Mode.DOMINANCE)
 
-    assert [s.arrays for s in found.slots] == [(0, 2), (1,), (3,)]
+    assert [s.arrays for s in assignment.slots] == [(0, 2), (1,), (3,)]
     rows = (n * 4 + 15) // 16 * 16
-    assert (found.nbytes, found.allocated) == (rows + m * 48, n * 4 + m * 48)
+    assert (assignment.nbytes, assignment.allocated) == (rows + m * 48, n * 4 + m * 48)
     wide = fit(lambda dropped: chain([m * 48]), 48, 16)
     assert isinstance(wide, SlotAssignment) and wide.nbytes == m * 48
     refused = fit(lambda dropped: chain([m * 48]), 47, 16)
@@ -118,9 +124,17 @@ def one_of_each() -> list[TileArray]:
     """Arrays of all classes, several of some; those of equal spans differ in bytes."""
     light, dear, dot = Need.LIGHT_SHARED, Need.EXPENSIVE_SHARED, Need.DOT_OPERAND
     rows = [
-        (Need.MANDATORY, 160, 9), (dot, 64, 8), (dear, 32, 7), (light, 32, 6), (light, 16, 3),
-        (light, 48, 3), (light, 48, 3), (dear, 96, 2), (dot, 80, 1), (Need.MANDATORY, 16, 4),
-    ]  # fmt: skip
+        (Need.MANDATORY, 160, 9),
+        (dot, 64, 8),
+        (dear, 32, 7),
+        (light, 32, 6),
+        (light, 16, 3),
+        (light, 48, 3),
+        (light, 48, 3),
+        (dear, 96, 2),
+        (dot, 80, 1),
+        (Need.MANDATORY, 16, 4),
+    ]
     return [TileArray(k, n, k, 99, need=need, span=span) for k, (need, n, span) in enumerate(rows)]
 
 
@@ -137,15 +151,15 @@ def test_the_order_of_giving_up() -> None:
     arrays = one_of_each()
     limit = 592
     order: list[int] = []
-    while isinstance(found := fit(lambda d: without(arrays, d), limit, 16), SlotAssignment):
-        assert found.dropped[: len(order)] == tuple(order)
-        assert isinstance(found.nbytes, int) and found.nbytes <= limit
-        order = list(found.dropped)
+    while isinstance(assignment := fit(lambda d: without(arrays, d), limit, 16), SlotAssignment):
+        assert assignment.dropped[: len(order)] == tuple(order)
+        assert isinstance(assignment.nbytes, int) and assignment.nbytes <= limit
+        order = list(assignment.dropped)
         limit -= 16
 
     assert order == [5, 6, 4, 3, 7, 2, 8, 1]
-    assert (found.code, found.data) == ("memory.arrays", {"need": 176, "limit": 160})
-    assert str(found) == "its arrays take 176 bytes of shared memory a tile, above 160"
+    assert (assignment.code, assignment.data) == ("memory.arrays", {"need": 176, "limit": 160})
+    assert str(assignment) == "its arrays take 176 bytes of shared memory a tile, above 160"
 
 
 def test_what_cannot_be_given_up_is_passed_over() -> None:
@@ -155,8 +169,8 @@ def test_what_cannot_be_given_up_is_passed_over() -> None:
     def planned(dropped: tuple[int, ...]) -> list[TileArray] | Diagnostic:
         return Diagnostic("tile.window_rows") if 5 in dropped else without(arrays, dropped)
 
-    found = fit(planned, 592 - 16, 16)
-    assert isinstance(found, SlotAssignment) and found.dropped == (6,)
+    assignment = fit(planned, 592 - 16, 16)
+    assert isinstance(assignment, SlotAssignment) and assignment.dropped == (6,)
     assert next_to_recompute(arrays, {5, 6, 4, 3}) == 7
     refused = fit(lambda dropped: Diagnostic("tile.window_rows"), 16, 16)
     assert isinstance(refused, Diagnostic) and refused.code == "tile.window_rows"
@@ -165,10 +179,12 @@ def test_what_cannot_be_given_up_is_passed_over() -> None:
 def test_sharing_comes_before_giving_up() -> None:
     """A limit that sharing keeps costs no array, one byte less costs two; without it one."""
     for limit, mode, dropped in (
-        (1248, Mode.SMALLER, ()), (1247, Mode.SMALLER, (EXP, DIVIDE)), (1600, Mode.NONE, (EXP,)),
-    ):  # fmt: skip
-        found = fit(lambda d: _renumbered(without(softmax_dot(), d)), limit, 16, mode)
-        assert isinstance(found, SlotAssignment) and found.dropped == dropped
+        (1248, Mode.SMALLER, ()),
+        (1247, Mode.SMALLER, (EXP, DIVIDE)),
+        (1600, Mode.NONE, (EXP,)),
+    ):
+        assignment = fit(lambda d: _renumbered(without(softmax_dot(), d)), limit, 16, mode)
+        assert isinstance(assignment, SlotAssignment) and assignment.dropped == dropped
 
 
 def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
@@ -186,9 +202,9 @@ def _renumbered(arrays: list[TileArray]) -> list[TileArray]:
 
 def test_long_chains() -> None:
     """Two thousand arrays lie in two slots, without recursion."""
-    found = assign_offsets(chain([4] * 2000), 16)
+    assignment = assign_offsets(chain([4] * 2000), 16)
 
-    assert found.allocated == 8
+    assert assignment.allocated == 8
 
 
 @frozen
@@ -227,13 +243,16 @@ def random_pattern(rng: random.Random) -> Pattern:
 
     arrays = [
         TileArray(
-            v, numel[v] * itemsize[v], moments[v], dies[v],
+            v,
+            numel[v] * itemsize[v],
+            moments[v],
+            dies[v],
             frozenset(p for p in range(v) if may_lie_over(v, p)),
             tuple(p for u, p in edges if u == v),
             is_root=not any(p == v for _, p in edges) or rng.random() < 0.1,
         )
         for v in range(count)
-    ]  # fmt: skip
+    ]
     return Pattern(tuple(arrays), tuple(numel), tuple(itemsize), edges)
 
 
@@ -273,10 +292,10 @@ def total_hazards(count: int, mode: Mode) -> tuple[int, float]:
     bad, allocated, requested = 0, 0, 0
     for _ in range(count):
         pattern = random_pattern(rng)
-        found = assign_offsets(pattern.arrays, 16, mode)
-        assert isinstance(found.allocated, int) and isinstance(found.requested, int)
-        bad += hazards(pattern, found.offsets())
-        allocated, requested = allocated + found.allocated, requested + found.requested
+        assignment = assign_offsets(pattern.arrays, 16, mode)
+        assert isinstance(assignment.allocated, int) and isinstance(assignment.requested, int)
+        bad += hazards(pattern, assignment.offsets())
+        allocated, requested = allocated + assignment.allocated, requested + assignment.requested
     return bad, allocated / requested
 
 

@@ -157,7 +157,7 @@ def maps(shape: tuple[int, ...], tiles: int) -> list[TileMap]:
 
 @pytest.mark.parametrize("shape", [(3,), (1, 4), (2, 3), (2, 1, 3)])
 def test_a_joined_map_has_both_parts(shape: tuple[int, ...]) -> None:
-    """What two maps give a tile is in what their join gives it, for each of many tiles."""
+    """The parts that two maps give a tile are within the part of the joined map."""
     for tiles in (1, 2, 3, 4, 6, 12):
         for a, b in product(maps(shape, tiles), repeat=2):
             joined = a.joined(b)

@@ -51,14 +51,14 @@ def search(text: str, least: Any = uneven) -> TilingSearch:
 
 def exhaustive(graph: Graph, parts: list[NestResults]) -> list[tuple[float, dict[Entry, TileMap]]]:
     """All splits of the roots that are consistent, of whatever numbers of blocks."""
-    roots, found = roots_of(graph, parts), []
+    roots, tilings = roots_of(graph, parts), []
     choices = [[s for n in by_tiles(known_shape(e)).values() for s in n] for e in roots]
     for splits in product(*choices):
         given = dict(zip(roots, splits, strict=True))
         states = infer_tile_maps(graph, given, parts)
         if not isinstance(states, Diagnostic):
-            found.append((uneven(states, 1), given))
-    return found
+            tilings.append((uneven(states, 1), given))
+    return tilings
 
 
 def test_only_common_numbers_of_blocks_are_asked_for() -> None:
@@ -69,10 +69,10 @@ def test_only_common_numbers_of_blocks_are_asked_for() -> None:
         asked.append((len(states), blocks))
         return uneven(states, blocks)
 
-    found = search(TWO, least)
-    splits = [[m.part[0] for m in way.roots.values()] for way in found]
+    tilings = search(TWO, least)
+    splits = [[m.part[0] for m in way.roots.values()] for way in tilings]
 
-    assert [blocks for known, blocks in asked if known == 0] == [4, 2, 1]
+    assert [blocks for count, blocks in asked if count == 0] == [4, 2, 1]
     assert {blocks for _, blocks in asked} == {4, 2, 1}
     assert sorted(splits) == [[4, 3], [8, 6], [8, 8], [16, 12]]
 
@@ -80,26 +80,26 @@ def test_only_common_numbers_of_blocks_are_asked_for() -> None:
 @pytest.mark.parametrize("text", [TWO, ROWS, ACROSS])
 def test_the_search_finds_what_trying_everything_finds(text: str) -> None:
     """All of it, the cheapest first; of what is dearer it need not ask, if that is enough."""
-    found = search(text)
-    ways = list(found)
-    every = exhaustive(found.graph, list(found.nests))
+    tilings = search(text)
+    ways = list(tilings)
+    every = exhaustive(tilings.graph, list(tilings.nests))
 
     assert [w.bound for w in ways] == sorted(w.bound for w in ways)
     assert ways[0].bound == min(cost for cost, _ in every)
     keys = [str(sorted(map(str, w.roots.values()))) + str(w.tiles) for w in ways]
-    assert len(keys) == len(every) and found.tried <= COMBINATIONS
+    assert len(keys) == len(every) and tilings.tried <= COMBINATIONS
     first = search(text)
     assert next(iter(first)).bound == ways[0].bound
-    assert first.tried <= found.tried
+    assert first.tried <= tilings.tried
 
 
 def test_what_is_dear_is_not_asked_about() -> None:
     """Where a number of blocks alone costs more than the best, no splits of it are tried."""
-    found = search(ROWS, lambda states, blocks: abs(blocks - 12))
-    best = next(iter(found))
+    tilings = search(ROWS, lambda states, blocks: abs(blocks - 12))
+    best = next(iter(tilings))
 
     assert best.tiles == 12 and best.bound == 0
-    assert found.tried == sum(len(by_tiles(known_shape(e))[12]) for e in found.roots)
+    assert tilings.tried == sum(len(by_tiles(known_shape(e))[12]) for e in tilings.roots)
 
 
 def test_rows_agree_with_columns_of_a_transpose() -> None:
@@ -108,34 +108,34 @@ def test_rows_agree_with_columns_of_a_transpose() -> None:
     def shared(states: TileMaps, blocks: Extent) -> float:
         return sum(not m.is_partition for m in states.values()) - (blocks == 3) / 2
 
-    found = next(iter(search(ACROSS, shared)))
-    first, second = found.roots.values()
+    best = next(iter(search(ACROSS, shared)))
+    first, second = best.roots.values()
 
-    assert found.tiles == 3 and first.is_column != second.is_column
-    assert all(m.is_partition for m in found.maps.values()) and len(found.maps) == 3
+    assert best.tiles == 3 and first.is_column != second.is_column
+    assert all(m.is_partition for m in best.maps.values()) and len(best.maps) == 3
 
 
 def test_equal_ones_come_in_a_fixed_order() -> None:
     """The most blocks first, Row before Column."""
     ways = list(search("x: f32[4, 6]; return exp(x)", lambda states, blocks: 0.0))
-    found = [str(s) for w in ways for s in w.roots.values()]
+    splits = [str(s) for w in ways for s in w.roots.values()]
 
     assert [w.tiles for w in ways] == sorted((w.tiles for w in ways), reverse=True)
-    assert found[:3] == ["(1, 1, Row)", "(1, 2, Row)", "(0, 2, Column)"]
-    assert found[-1] == "(0, 4, Row)"
+    assert splits[:3] == ["(1, 1, Row)", "(1, 2, Row)", "(0, 2, Column)"]
+    assert splits[-1] == "(0, 4, Row)"
 
 
 def test_outputs_that_other_parts_read_are_no_roots() -> None:
     """Their splits follow."""
-    found = search("x: f32[12, 5]; e = exp(x); return e, tanh(reduce_sum(e, axis=1))")
-    ways = list(found)
+    tilings = search("x: f32[12, 5]; e = exp(x); return e, tanh(reduce_sum(e, axis=1))")
+    ways = list(tilings)
 
-    assert found.roots == (found.graph.outputs[1],)
-    assert all(set(w.maps) == set(found.graph.outputs) for w in ways) and ways
+    assert tilings.roots == (tilings.graph.outputs[1],)
+    assert all(set(w.maps) == set(tilings.graph.outputs) for w in ways) and ways
 
 
-def test_what_is_in_the_way_is_told() -> None:
-    """What rejects a split, what has none in common with others, and what costs too much."""
+def test_diagnostics_of_a_search() -> None:
+    """Diagnostics say which splits are rejected, not common to all results, or too expensive."""
     opaque = search("x: f32[6, 4]; return exp(sort(x))")
     (one,) = opaque
     assert one.tiles == 1
@@ -154,11 +154,11 @@ def test_few_combinations_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     x = pk.var("x", (64, 4, 32))
     graph = Graph([pk.ops.exp(x * k) for k in range(12)])
     parts = parts_of(graph, [])
-    found = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
-    first = next(iter(found))
+    tilings = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
+    first = next(iter(tilings))
 
-    assert len(first.roots) == 12 and found.tried < 12 * 12 * 4
-    assert list(found) and found.tried <= 2 * COMBINATIONS
+    assert len(first.roots) == 12 and tilings.tried < 12 * 12 * 4
+    assert list(tilings) and tilings.tried <= 2 * COMBINATIONS
     monkeypatch.setattr(tiling_search, "COMBINATIONS", 0)
     least = TilingSearch(graph, roots_of(graph, parts), parts, uneven)
     assert len(list(least)) == 1

@@ -1,4 +1,4 @@
-"""Narrow rows and turned blocks: every width, with elements of every size, streamed and not."""
+"""Narrow rows and transposed blocks of all widths and sizes of elements, streamed and not."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ DTYPES = ("u8", "f16", "f32", "f64", "bool")
 PAST = evolve(cpu(), stream_bytes=0)
 LENGTHS = (1, 15, 16, 40, 3000)
 WIDTHS = [w for w in range(1, 34) if w <= MAX_NARROW + 1 or w % 8 in (7, 0, 1) or w % 5 == 0]
-"""All that are narrow; of the wider ones those beside a vector's ends, and some between."""
+"""All narrow widths, and wider ones next to multiples of a vector, with some between."""
 
 
 def moved(width: int, dtype: str, length: Any) -> pk.Graph:
-    """There and back, with what lies along the result; and rows that only narrow ones have."""
+    """Return a graph with transposes in both directions, and with narrow rows."""
     return pk.parse(
         f"""x: {dtype}[2, {width}, {length}]; y: {dtype}[2, {length}, {width}]; z: {dtype}[{width}]
         there = transpose(x, axes=(0, 2, 1)); back = transpose(y, axes=(0, 2, 1))
@@ -35,7 +35,7 @@ def moved(width: int, dtype: str, length: Any) -> pk.Graph:
 
 
 def feeds_of(graph: pk.Graph, rng: Any, n: int) -> dict[str, Any]:
-    """Whole numbers for every input."""
+    """Return random integers for every input."""
     feeds = {}
     for node in graph.inputs:
         shape = tuple(d if isinstance(d, int) else n for d in node.entries[0].shape)
@@ -44,14 +44,14 @@ def feeds_of(graph: pk.Graph, rng: Any, n: int) -> dict[str, Any]:
 
 
 def agree(graph: pk.Graph, exe: Any, feeds: dict[str, Any]) -> None:
-    """Assert that what is compiled is what is interpreted, bit for bit."""
-    for found, wanted in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
-        assert found.dtype == wanted.dtype and np.array_equal(found, wanted)
+    """Assert that compiled results have the bits of the interpreter's."""
+    for actual, expected in zip(exe(feeds), pk.interpret(graph, feeds), strict=True):
+        assert actual.dtype == expected.dtype and np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("part", range(3))
 def test_every_width(part: int, rng: Any) -> None:
-    """Up to 33 elements, of 1, 2, 4 and 8 bytes, at lengths that no vector divides."""
+    """Rows of up to 33 elements of 1, 2, 4 and 8 bytes, in lengths that no vector divides."""
     cases = [
         (width, dtype)
         for width in WIDTHS
@@ -66,7 +66,7 @@ def test_every_width(part: int, rng: Any) -> None:
 
 @pytest.mark.parametrize("part", range(2))
 def test_every_width_past_the_caches(part: int, rng: Any) -> None:
-    """The same where results are streamed: narrow rows are put together first."""
+    """The same if results are streamed: narrow rows are combined first."""
     cases = [(w, DTYPES[(w + k) % 4]) for w in WIDTHS for k in range(1 + (w <= MAX_NARROW))]
     graphs = [moved(width, dtype, 1043) for width, dtype in cases[part::2]]
     for graph, exe in zip(graphs, compiled(graphs, target=PAST), strict=True):
@@ -75,12 +75,12 @@ def test_every_width_past_the_caches(part: int, rng: Any) -> None:
 
 
 def test_what_is_narrow() -> None:
-    """A few elements that are read evenly; not what is looked up, nor where a choice is made."""
+    """Narrow rows have linear accesses; gathers and accesses by cases are not among them."""
 
     def composition(text: str) -> Composition:
         (plan,) = planned(pk.parse(text), "SchedulePlan").attrs["schedule"].values()
-        found: Composition = plan.composition
-        return found
+        result: Composition = plan.composition
+        return result
 
     narrow, thread = Composition.NARROW, Composition.THREAD
     assert composition("x: f32[n, 3]; y: f32[3]; return add(x, y)") is narrow
@@ -94,7 +94,7 @@ def test_what_is_narrow() -> None:
 
 
 def test_tiles_of_whole_vectors() -> None:
-    """A tile has whole vectors of rows, however few points it should have."""
+    """A tile has whole vectors of rows even if it has more points than it should."""
     tiles = (4096, 3), (4096, 8), (64, 3), (1, 8)
 
     assert [narrow_tile_rows(*t) for t in tiles] == [1360, 512, 16, 16]
@@ -102,7 +102,7 @@ def test_tiles_of_whole_vectors() -> None:
 
 
 def test_narrow_rows_as_text() -> None:
-    """Both ways, each vector takes whole rows; none is a loop over blocks."""
+    """In both directions each vector loads whole rows; there is no loop over blocks."""
     exe = pk.compile(pk.parse("x: f32[n, 3]; y: f32[3]; return mul(x, y)"))
     back = pk.compile(pk.parse("x: f32[n, 3]; return neg(transpose(x))"))
 
@@ -112,7 +112,7 @@ def test_narrow_rows_as_text() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_equal_bits_wherever_a_row_is(threads: int, rng: Any) -> None:
-    """An element has the same bits in any lane, and with any number of threads."""
+    """An element has the same bits in any place of a vector, and with any number of threads."""
     graph = pk.parse("x: f32[n, 3]; y: f32[3]; return div(exp(x), y)")
     exe = pk.compile(graph, target=evolve(cpu(), parallel=0.0))
     x, y = rng.normal(size=(9001, 3)).astype("f4"), rng.normal(size=3).astype("f4")
@@ -128,7 +128,7 @@ def test_equal_bits_wherever_a_row_is(threads: int, rng: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "bf16", "i64"])
 def test_wide_blocks(dtype: str, rng: Any) -> None:
-    """Many lanes at a time, to every edge of their blocks; also what only some elements read."""
+    """Blocks are complete or cut off at any edge; some inputs are read by some elements only."""
     wide = pk.parse(
         f"""x: {dtype}[2, n, m]; y: {dtype}[2, m, n]; z: {dtype}[2, n, m]
         a = transpose(x, axes=(0, 2, 1)); b = transpose(z, axes=(0, 2, 1))
@@ -139,8 +139,8 @@ def test_wide_blocks(dtype: str, rng: Any) -> None:
     )
     back = pk.parse(f"x: {dtype}[40, n]; y: {dtype}[9, n]; return transpose(x), transpose(y)")
     graphs, widths = (wide, near, back), (("256",), ("256",), ("64", "16"))
-    for graph, exe, known in zip(graphs, compiled(graphs), widths, strict=True):
-        assert set(re.findall(r"turn_rows<(\d+)>", exe.source)) == set(known)
+    for graph, exe, expected in zip(graphs, compiled(graphs), widths, strict=True):
+        assert set(re.findall(r"turn_rows<(\d+)>", exe.source)) == set(expected)
         assert "turn(" not in exe.source
         for n, m in ((1, 1), (15, 70), (64, 256), (65, 257), (300, 64), (257, 130), (0, 5)):
             sizes = {"n": n, "m": m}
@@ -154,7 +154,7 @@ def test_wide_blocks(dtype: str, rng: Any) -> None:
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
 def test_wide_blocks_have_whole_squares(dtype: str, count: int, rng: Any) -> None:
-    """Blocks of any number of inputs have rows in sixteens, since squares are written whole."""
+    """Blocks of any number of inputs have a multiple of 16 rows, as whole squares are stored."""
     names = "xyzw"[:count]
     inputs = "; ".join(f"{name}: {dtype}[n, 24]" for name in names)
     total = "u"
@@ -173,7 +173,7 @@ def test_wide_blocks_have_whole_squares(dtype: str, count: int, rng: Any) -> Non
 
 
 def test_where_blocks_are_wide() -> None:
-    """Not where lanes are near and nothing else is read, nor what goes past the caches."""
+    """Tiles are not wide if accesses are contiguous, or results are streamed."""
     alone = pk.compile(pk.parse("x: f32[n, 24]; return neg(transpose(x))")).source
     beside = "x: f32[n, 24]; y: f32[24, n]; return add(transpose(x), y)"
     past = pk.compile(pk.parse(beside.replace("[n", "[9000").replace(" n]", " 9000]")), target=PAST)
@@ -184,7 +184,7 @@ def test_where_blocks_are_wide() -> None:
 
 
 def test_divisors_inside_the_lanes(rng: Any) -> None:
-    """What divides all lanes, and another in each turn of a loop inside them."""
+    """Divisors that a whole vector shares, and divisors of each iteration of an inner loop."""
     for text in (
         "x: f32[n, 3]; y: f32[3]; return div(x, y)",
         "x: f32[n, 3]; y: f32[3]; return div(x, exp(mul(y, 0)))",
@@ -196,7 +196,7 @@ def test_divisors_inside_the_lanes(rng: Any) -> None:
 
 
 def test_rows_are_counted(rng: Any) -> None:
-    """Coordinates of rows are carried on, over every edge, from wherever a tile begins."""
+    """Coordinates of rows are counted across all bounds, wherever a tile begins."""
     text = """x: f32[5, 13, 9, 700]
     return mul(slice(x, begin=(0, 1, 1, 0), size=(-1, 6, 4, -1), step=(1, 2, 2, 1)), 2)"""
     graph = pk.parse(text)
@@ -207,8 +207,8 @@ def test_rows_are_counted(rng: Any) -> None:
     agree(graph, exe, feeds_of(graph, rng, 0))
 
 
-def test_rows_of_a_turned_input_are_divided_as_positions_are(rng: np.random.Generator) -> None:
-    """Blocks whose outer index is two axes of the input: a quotient and a rest by its extent."""
+def test_rows_of_a_transposed_input_are_divided_as_indices_are(rng: np.random.Generator) -> None:
+    """Blocks whose outer index is two axes of the input have a quotient and a remainder."""
     x = pk.ops.reshape(pk.var("x", (5, 100)), shape=(-1,))
     flat = pk.ops.slice(x, begin=(0,), size=(72,))
     y = pk.ops.batch_to_space(pk.ops.reshape(flat, shape=(6, 2, 3, 2)), block_shape=(2, 3))
@@ -221,8 +221,8 @@ def test_rows_of_a_turned_input_are_divided_as_positions_are(rng: np.random.Gene
     np.testing.assert_array_equal(exe(feeds)[0], pk.interpret(graph, feeds)[0])
 
 
-def test_turned_rows_inside_another_loop(rng: np.random.Generator) -> None:
-    """Blocks of an input whose rows are not all: two axes are folded, and gone through again."""
+def test_transposed_rows_inside_another_loop(rng: np.random.Generator) -> None:
+    """Blocks of part of the rows of an input: two axes are reduced, and then read again."""
     graph = pk.parse(
         """x: f32[3, 2, 4, 5]; t = transpose(reverse(x, axis=1), axes=(0, 1, 3, 2))
         m = reduce_max(t, axis=(1, 2), keepdims=true); return equal(t, m)"""

@@ -1,4 +1,4 @@
-"""Small folds: no loop, no scratch, the same values; and what stays a loop."""
+"""Unrolled reductions: no loop, no scratch memory, the same values; and which remain loops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KINDS = {
 
 
 def drawn(shape: tuple[int, ...], dtype: str) -> Any:
-    """Numbers with a few that are special."""
+    """Return random numbers with a few infinities, NaNs and zeros."""
     rng = np.random.default_rng(len(shape) + sum(shape))
     x = (rng.normal(size=shape) * 50).astype(dtype_of(dtype).numpy)
     if dtype_of(dtype).is_float:
@@ -53,8 +53,8 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
     return x
 
 
-def spelled(graph: Graph) -> bool:
-    """Whether every kernel of a graph that reads an input folds where it stands."""
+def is_unrolled(graph: Graph) -> bool:
+    """Return whether no kernel of a graph that reads an input has a reduction in a loop."""
     plan = pk.ApplyPasses(graph, DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("Fusion") + 1])
     layouts = [analyze_domain(g.graph) for g in plan.attrs["subgraph"].values() if g.graph.inputs]
     return bool(layouts) and all(
@@ -63,28 +63,28 @@ def spelled(graph: Graph) -> bool:
 
 
 def test_pools_equal_the_interpreter() -> None:
-    """Windows of every kind, in every kind of number; largest ones to the bit."""
+    """Pools of all windows and dtypes; maxima have the same bits."""
     graphs, feeds = [], []
     for name, shape, params in CASES:
         for dtype in KINDS[name] if params.get("strides") == 2 else ("float32",):
             x = pk.var("x", shape, dtype)
             graphs.append(Graph([getattr(ops, name)(x, **params)]))
             feeds.append({"x": drawn(shape, dtype)})
-    assert all(map(spelled, graphs))
+    assert all(map(is_unrolled, graphs))
 
     for exe, graph, feed in zip(compiled(graphs), graphs, feeds, strict=True):
-        (found,), (wanted,) = exe(feed), pk.interpret(graph, feed)
-        if wanted.dtype == np.float16:
-            np.testing.assert_allclose(found.astype("f8"), wanted.astype("f8"), rtol=2e-3)
+        (actual,), (expected,) = exe(feed), pk.interpret(graph, feed)
+        if expected.dtype == np.float16:
+            np.testing.assert_allclose(actual.astype("f8"), expected.astype("f8"), rtol=2e-3)
         elif graph.outputs[0].node.op is ops.avg_pool2d:
-            rtol = 1e-14 if wanted.dtype == np.float64 else 1e-5
-            np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * 100)
+            rtol = 1e-14 if expected.dtype == np.float64 else 1e-5
+            np.testing.assert_allclose(actual, expected, rtol=rtol, atol=rtol * 100)
         else:
-            np.testing.assert_array_equal(found.astype("f8"), wanted.astype("f8"))
+            np.testing.assert_array_equal(actual.astype("f8"), expected.astype("f8"))
 
 
 def test_a_pool_needs_neither_scratch_nor_a_loop() -> None:
-    """Four loads and three additions: the text shows all of it."""
+    """A kernel of a pool has four loads and three additions."""
     exe = pk.compile(ops.avg_pool2d(pk.var("x", (2, 8, 6, 48)), window=2))
     (kernel,) = exe.kernels
 
@@ -94,8 +94,8 @@ def test_a_pool_needs_neither_scratch_nor_a_loop() -> None:
 
 
 @pytest.mark.parametrize(("rows", "window", "ahead"), [(16, 2, 4), (2, 2, 0), (16, 3, 0)])
-def test_large_inputs_are_asked_for_ahead(rows: int, window: int, ahead: int) -> None:
-    """Where each element is read once; what windows share is in the cache already."""
+def test_large_inputs_are_prefetched(rows: int, window: int, ahead: int) -> None:
+    """Inputs are prefetched if each element is read once, not if windows overlap."""
     y = ops.max_pool2d(pk.var("x", (rows, 32, 32, 64)), window=window, strides=2)
     graph = pk.ApplyPasses(Graph([y]), DEFAULT_PIPELINE[: DEFAULT_PIPELINE.index("CodeGen") + 1])
     (kernel,) = graph.attrs["kernel"].values()
@@ -103,8 +103,8 @@ def test_large_inputs_are_asked_for_ahead(rows: int, window: int, ahead: int) ->
     assert kernel.source.count("prefetch(") == ahead
 
 
-def test_folds_of_a_few_rows() -> None:
-    """Sums, products, extremes and what is made of them, over axes across the lanes."""
+def test_reductions_of_a_few_rows() -> None:
+    """Sums, products, extremes and composites of them, over axes that vectors run across."""
     x, n = pk.var("x", (5, 4, 70)), pk.var("n", (3, 2, 3, 40), "int32")
     wide = pk.var("x", (5, 4, 70), "bfloat16")
     mean = ops.reduce_mean(x, axis=1, keepdims=True)
@@ -118,7 +118,7 @@ def test_folds_of_a_few_rows() -> None:
         Graph([ops.reduce_any(n > 1, axis=(1, 2))]),
         Graph([ops.reduce_sum(wide, axis=1)]),
     ]
-    assert all(map(spelled, graphs))
+    assert all(map(is_unrolled, graphs))
     rng = np.random.default_rng(4)
     data = rng.normal(size=(5, 4, 70)).astype(np.float32)
     whole = rng.integers(-3, 4, size=(3, 2, 3, 40)).astype(np.int32)
@@ -127,32 +127,32 @@ def test_folds_of_a_few_rows() -> None:
         (kind,) = {i.node.name: i for n in graph.inputs for i in n.entries}.values()
         assert kind.dtype is not None
         feed = {kind.node.name: whole if kind.node.name == "n" else data.astype(kind.dtype.numpy)}
-        for found, wanted in zip(exe(feed), pk.interpret(graph, feed), strict=True):
+        for actual, expected in zip(exe(feed), pk.interpret(graph, feed), strict=True):
             np.testing.assert_allclose(
-                found.astype(np.float64), wanted.astype(np.float64), rtol=1e-5, atol=1e-5
+                actual.astype(np.float64), expected.astype(np.float64), rtol=1e-5, atol=1e-5
             )
 
 
 def test_zeros_of_either_sign_add_up_to_zero() -> None:
-    """As in a loop, whose total begins with 0."""
+    """The sum of negative zeros is 0, as in a loop whose total begins with 0."""
     exe = pk.compile(ops.reduce_sum(pk.var("x", (4, 64)), axis=0))
-    (found,) = exe(x=np.full((4, 64), -0.0, np.float32))
+    (actual,) = exe(x=np.full((4, 64), -0.0, np.float32))
 
-    assert not np.signbit(found).any()
+    assert not np.signbit(actual).any()
 
 
 def test_unknown_rows_and_none() -> None:
-    """One kernel for all numbers of rows."""
+    """One kernel serves all numbers of rows."""
     graph = Graph([ops.avg_pool2d(pk.var("x", (None, None, 8, 20)), window=2)])
     exe = pk.compile(graph)
-    assert spelled(graph)
+    assert is_unrolled(graph)
     for rows, height in ((3, 6), (1, 2), (0, 4)):
         feed = {"x": drawn((rows, height, 8, 20), "float64").astype(np.float32)}
         np.testing.assert_allclose(exe(feed)[0], pk.interpret(graph, feed)[0], 1e-5, 1e-4)
 
 
 def test_bits_do_not_depend_on_threads_or_place() -> None:
-    """Each window by itself gives what it gives among others."""
+    """A window has the same bits by itself as among others."""
     x = pk.var("x", (None, None, None, 40))
     target = evolve(cpu(), parallel=0.0)
     exe = pk.compile(ops.avg_pool2d(x, window=3, strides=1), target=target)
@@ -179,13 +179,13 @@ def test_bits_do_not_depend_on_threads_or_place() -> None:
         pytest.param(lambda: ops.cumsum(pk.var("x", (4, 64)), axis=0), id="scan"),
     ],
 )
-def test_what_stays_a_loop(build: Any) -> None:
-    """Where more than results is wanted, or lanes would lie badly."""
-    assert not spelled(Graph([build()]))
+def test_reductions_that_remain_loops(build: Any) -> None:
+    """A reduction remains a loop if its operand is needed, too, or accesses would be strided."""
+    assert not is_unrolled(Graph([build()]))
 
 
-def test_a_combination_that_mentions_its_total_twice_stays_a_loop() -> None:
-    """Spelled out it would double with every step."""
+def test_a_combination_that_uses_its_total_twice_remains_a_loop() -> None:
+    """Unrolled, its expression would double with every element."""
     op = pk.register_op("either_larger", num_inputs=1)
 
     def fold(node: Any) -> Reduce:
@@ -199,8 +199,8 @@ def test_a_combination_that_mentions_its_total_twice_stays_a_loop() -> None:
     assert not list(unrolled_graphs(Graph([op(pk.var("x", (4, 64)))])))
 
 
-def test_chunks_stay_loops() -> None:
-    """The halves of a split fold are long by their nature."""
+def test_split_reductions_remain_loops() -> None:
+    """Partial reductions and their combination are not unrolled."""
     op = pk.register_op("chunked_sum", num_inputs=1)
     a, b = left(float32), right(float32)
     cut = Chunks(0, 2)
@@ -211,8 +211,8 @@ def test_chunks_stay_loops() -> None:
     assert not list(unrolled_graphs(Graph([op(pk.var("x", (4, 64)))])))
 
 
-def test_a_small_fold_says_how_much_it_folds() -> None:
-    """Tiles are smaller where each point is more work."""
+def test_length_of_an_unrolled_reduction() -> None:
+    """An unrolled reduction has a length, by which tiles are smaller."""
     graph, *_ = unrolled_graphs(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
     (fold,) = [n for n in graph.nodes if n.op is UNROLLED_REDUCE]
 
@@ -222,22 +222,22 @@ def test_a_small_fold_says_how_much_it_folds() -> None:
 
 
 def pairs(weight: Any, size: int | None, count: int, dtype: str = "float32") -> Graph:
-    """The sum over points of what ``weight`` makes of their squared distances from others."""
+    """Return a sum over points of a function of their squared distances from other points."""
     x, y = pk.var("x", (size, count), dtype), pk.var("y", (300, count), dtype)
     d = ops.expand_dims(x, 1) - ops.expand_dims(y, 0)
     return Graph([ops.reduce_sum(weight(ops.reduce_sum(d * d, axis=2)), axis=1)])
 
 
 def points(exe: Any) -> dict[str, Any]:
-    """Feeds of points, seventy where their number is not known."""
+    """Return random points as inputs, seventy of them if the number is unknown."""
     rng = np.random.default_rng(7)
     shapes = {i.name: [n if isinstance(n, int) else 70 for n in i.shape] for i in exe.inputs}
     kinds = {i.name: i.dtype.numpy for i in exe.inputs}
     return {name: rng.normal(size=shape).astype(kinds[name]) for name, shape in shapes.items()}
 
 
-def test_short_folds_inside_long_ones() -> None:
-    """A long fold of what short ones leave is one loop over lanes, with no loop inside it."""
+def test_short_reductions_inside_long_ones() -> None:
+    """A long reduction over results of short ones is one vectorized loop without an inner loop."""
     graphs = [
         *(pairs(lambda r: 1.0 / (r + 0.1), 70, count) for count in (2, 3, 4, 5, 8)),
         pairs(lambda r: ops.exp(-r), None, 3),
@@ -254,7 +254,7 @@ def test_short_folds_inside_long_ones() -> None:
 
 
 def test_rows_of_points_are_loaded_whole() -> None:
-    """Lanes that step over rows load all columns at once, unless they would read beside them."""
+    """Vectors across rows load all columns at once, unless they would read out of bounds."""
     x, y = pk.var("x", (300, 3)), pk.var("y", (70,))
     factor = ops.expand_dims(y, 1)
     cases = {
