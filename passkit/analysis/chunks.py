@@ -1,4 +1,4 @@
-"""Chunks: in which parts long reductions are computed, by the reduced axes and the users."""
+"""Chunks in which long reductions are split, chosen by the reduced axes and the users."""
 
 from __future__ import annotations
 

@@ -88,12 +88,12 @@ class Domain:
         return tuple(a for a in self.axes if not a.is_chunk_axis)
 
     @cached_property
-    def full(self) -> Sum:
+    def point_index(self) -> Sum:
         """Return the linear index of a value of kind POINT."""
         return self._linear(self.points)
 
     @cached_property
-    def row(self) -> Sum:
+    def row_index(self) -> Sum:
         """Return the linear index of a value of kind REDUCED."""
         return self._linear(self.kept)
 
@@ -127,7 +127,7 @@ class Domain:
         """Return the index at the current point of a value of a kind, which is not INLINE."""
         key = kind, shape
         if key not in self._indices:
-            linear = self.full if kind is ValueKind.POINT else self.row
+            linear = self.point_index if kind is ValueKind.POINT else self.row_index
             self._indices[key] = unravel(linear, shape, self.extents)
         return self._indices[key]
 

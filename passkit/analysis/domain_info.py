@@ -142,10 +142,10 @@ class DomainInfo:
             return kind if index == self.index(entry, kind) else ValueKind.INLINE
         total = numel(shape)
         linear = self.linear(index, shape)
-        full = total == self.domain.size and linear == self.domain.full
+        full = total == self.domain.size and linear == self.domain.point_index
         if full and reduce_of(entry.node) is None:
             return ValueKind.POINT
-        if self.domain.reduced and total == self.domain.rows and linear == self.domain.row:
+        if self.domain.reduced and total == self.domain.rows and linear == self.domain.row_index:
             return ValueKind.REDUCED
         return ValueKind.INLINE
 
@@ -338,7 +338,7 @@ def _one_axis_domain_info(graph: Graph, shape: Shape) -> DomainInfo:
             info.uses[node] = {index: ValueKind.POINT}
         elif node.is_variable:
             has_points = known_shape(node.entries[0]) == shape
-            info.input_accesses[node] = [info.domain.full if has_points else Sum(())]
+            info.input_accesses[node] = [info.domain.point_index if has_points else Sum(())]
     return info
 
 

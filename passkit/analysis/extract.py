@@ -1,4 +1,4 @@
-"""Extraction: nodes of a graph as a group, whose variables stand for what the nodes read."""
+"""Extraction: nodes of a graph as a group, with a variable for each value that the nodes read."""
 
 from __future__ import annotations
 

@@ -64,28 +64,28 @@ class Group:
         return independent_components(self.graph)
 
     def alone(self) -> list[Group]:
-        """Each of these parts as a group by itself."""
+        """Return each component as a group."""
         return [Group(p.graph, self.kind) for p in self.parts]
 
     @cached_property
     def ops(self) -> tuple[Node, ...]:
-        """The operators, in post-order, without constants."""
+        """Return the operators, in post-order, without constants."""
         return tuple(n for n in self.graph.nodes if n.op is not None and n.op.name != "constant")
 
     @cached_property
     def sizes(self) -> frozenset[str]:
-        """The names of the unknown sizes that it is made of."""
+        """Return the names of the symbolic sizes in its shapes."""
         nodes = self.graph.nodes
         shapes = symbols_of(e.shape for n in nodes for e in n.entries)
         return shapes | symbols_of(v for n in nodes for v in n.params.values())
 
     def called(self, node: Node) -> str:
-        """The name that one of its nodes had in the graph that it was made from."""
+        """Return the name of a node in the graph from which the group was made."""
         return self.origin.get(node) or self.graph.names[node]
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        """The variables that stand for the fused node's inputs, in its order."""
+        """Return the variables for the inputs of the fused node, in its order."""
         return self.graph.inputs
 
     def __repr__(self) -> str:
@@ -166,14 +166,17 @@ class Decision:
 
 
 def _take(group: Group) -> tuple[Graph, dict[str, Any]]:
-    """A group's graph, and its kind and origins by the positions of nodes."""
+    """Return a group's graph, and its kind and origins by the positions of nodes."""
     position = {n: k for k, n in enumerate(group.graph.nodes)}
     origin = sorted((position[n], name) for n, name in group.origin.items() if n in position)
     return group.graph, {"kind": group.kind.value, "origin": tuple(origin)}
 
 
 def _make(graph: Graph, rest: Mapping[str, Any]) -> Group:
-    """The group that `_take` took apart. Raises: ParseError for what it would not have made."""
+    """Return the group of serialized data.
+
+    Raises: ParseError for data that `_take` never returns.
+    """
     kinds = {kind.value: kind for kind in Kind}
     kind, origin = rest.get("kind"), rest.get("origin", ())
     if not isinstance(kind, str) or kind not in kinds:

@@ -94,7 +94,7 @@ def _accesses(info: DomainInfo, entry: Entry, sources: Mapping[Node, Entry]) -> 
     Args:
         info: the domain of the nest.
         entry: the output.
-        sources: the values of other nests, by the variables that stand for them.
+        sources: the values of other nests, by the variables that represent them.
     """
     shape = known_shape(entry)
     full = reduce_of(entry.node) is None and numel(shape) == info.domain.size

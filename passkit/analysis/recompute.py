@@ -6,11 +6,11 @@ from passkit.graph.node import Node
 from passkit.graph.op import OpPattern, TOpCost
 
 RECOMPUTE = 4
-"""The number of light operations that a stage rather repeats than reads back."""
+"""The most light operations that a stage repeats instead of reading their result again."""
 
 
 def is_expensive(node: Node) -> bool:
-    """Whether an operator costs more than a few light ones."""
+    """Return whether an operator costs more than a few light ones."""
     assert node.op is not None
     cost = TOpCost.get(node.op.name)
     return cost == "expensive" or (cost is None and node.op.pattern > OpPattern.INJECTIVE)

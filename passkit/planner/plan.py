@@ -337,10 +337,10 @@ def _may_overwrite(info: DomainInfo, variable: Node, result: Entry) -> bool:
     """
     accesses = info.input_accesses.get(variable, [])
     if not info.domain.reduced:
-        return all(at == info.domain.full for at in accesses)
+        return all(at == info.domain.point_index for at in accesses)
     readers = [n for n in info.graph.nodes if any(e.node is variable for e in n.inputs)]
     are_rows = all(info.kinds.get(n) is ValueKind.REDUCED for n in (*readers, result.node))
-    if not are_rows or any(at != info.domain.row for at in accesses):
+    if not are_rows or any(at != info.domain.row_index for at in accesses):
         return False
     before, behind = _around_reductions(info.graph)
     return variable not in before and before.isdisjoint(behind)

@@ -207,7 +207,7 @@ class _NestAccesses:
 
     def is_in_place(self, node: Node) -> bool:
         """Return whether an input is read along vectors at the computed point, and nowhere else."""
-        full, accesses = self.info.domain.full, self.info.input_accesses.get(node, ())
+        full, accesses = self.info.domain.point_index, self.info.input_accesses.get(node, ())
         return self.has_vector_axis and all(at == full for at in accesses)
 
     def is_pointwise(self, node: Node) -> bool:

@@ -148,7 +148,7 @@ def values_off_pitch(
         for node, own in pairs
         if node in padded
         and not (
-            all(at == domain.full for at in nest.info.input_accesses.get(own, ()))
+            all(at == domain.point_index for at in nest.info.input_accesses.get(own, ()))
             and _has_rows_along_vectors(domain, padded[node], own)
         )
     }

@@ -292,7 +292,7 @@ def same_row_value(node: Node, domain: Domain) -> Entry | None:
         return None
     if numel(known_shape(source)) != numel(shape):
         return None  # a part of something larger, which has no row values
-    return source if ravel(index, known_shape(source), extents) == domain.row else None
+    return source if ravel(index, known_shape(source), extents) == domain.row_index else None
 
 
 def _is_finished(node: Node, domain: Domain) -> bool:

@@ -143,7 +143,7 @@ def _is_input_at_point(info: DomainInfo, node: Node) -> bool:
             return False
         number, index = accesses.at[0]
         entry = entry.node.inputs[number]
-    return info.linear(index, known_shape(entry)) == info.domain.full
+    return info.linear(index, known_shape(entry)) == info.domain.point_index
 
 
 def _reads_inputs(node: Node) -> bool:

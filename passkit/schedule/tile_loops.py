@@ -203,7 +203,7 @@ class TileLoops:
         if self.unrolled_axis is None:
             return row * size_of(self.vector_axis.extent)
         inner = (self.vector_axis.var, self.unrolled_axis.var)
-        outer = [t for t in self.domain.full.terms if t[0] not in inner]
+        outer = [t for t in self.domain.point_index.terms if t[0] not in inner]
         return expression(add(Sum(tuple(outer)), Sum(((row, 1),)), self.unrolled_axis.extent))
 
     def row_offset(self) -> Expr:

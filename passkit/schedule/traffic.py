@@ -63,7 +63,7 @@ def traffic_of(info: DomainInfo, schedule: Schedule) -> NestTraffic:
         info: its iteration domain.
         schedule: its stages.
     """
-    graph, full = info.graph, info.domain.full
+    graph, full = info.graph, info.domain.point_index
     streams = tuple(
         k
         for k, node in enumerate(graph.inputs)

@@ -31,7 +31,9 @@ class BufferMap:
 
     def outputs(self, k: int, kind: ValueKind) -> list[StoredElement]:
         """Return the buffers and indices of the element of a result at the current point or row."""
-        return [(f"y{k}", self.domain.full if kind is ValueKind.POINT else self.domain.row)]
+        return [
+            (f"y{k}", self.domain.point_index if kind is ValueKind.POINT else self.domain.row_index)
+        ]
 
 
 @frozen

@@ -194,7 +194,7 @@ class StageBuilder:
     def _output_stores(self, k: int, value: Expr) -> list[Store]:
         """Return the stores of an output, to its buffer or to a scratch array with its tile."""
         if self._is_gathered(k) and isinstance(self.loops, TileLoops):
-            at = self._point(self.domain.full) - self.loops.first_point()
+            at = self._point(self.domain.point_index) - self.loops.first_point()
             return [Store(self._scratch(BufferContent.RESULT, k), at, value)]
         stream = k in self.schedule.stream
         places = self.buffer_map.outputs(k, ValueKind.POINT)

@@ -202,7 +202,7 @@ class NestValues:
 
     def _linear(self, index: Expr, at: Point) -> Expr | None:
         """Return the index of an element at the own point of the domain; None for another one."""
-        if loads_in(index) or normal(index, self.extents) != self.domain.full:
+        if loads_in(index) or normal(index, self.extents) != self.domain.point_index:
             return None
         point = plus(at.base, at.position)
         if self.schedule.reduced is None:
@@ -255,7 +255,7 @@ class NestValues:
         for load in loads_of(stages):
             if load.buffer == buffer:
                 at = normal(load.index, self.extents)
-                if at == self.domain.full:
+                if at == self.domain.point_index:
                     load_at.setdefault(at, load)
         return list(load_at.values())
 

@@ -70,7 +70,7 @@ class StagePrefetches:
             return self._prefetches(size_of(self._row_distance()))
         if self.loops.vector_loop().wide and plan.reduces and self.domain.axes[0].is_chunk_axis:
             accesses = self.info.input_accesses
-            if sum(self.domain.full in accesses.get(n, ()) for n in self.inputs) > 1:
+            if sum(self.domain.point_index in accesses.get(n, ()) for n in self.inputs) > 1:
                 return []  # their rows are read one by one, which hardware prefetchers detect
             rows = numel([self._rows_ahead(plan), self.vector_axis.extent])
             return self._prefetches(size_of(rows))
@@ -86,7 +86,7 @@ class StagePrefetches:
             Prefetch(self.buffer_map.inputs[n], expression(at) + distance)
             for n in self.inputs
             for at in dict.fromkeys(self.info.input_accesses.get(n, []))
-            if at == self.domain.full or self._is_read_once(n)
+            if at == self.domain.point_index or self._is_read_once(n)
         ]
 
     def _input_streams(self) -> list[tuple[Node, Sum]]:
@@ -110,7 +110,7 @@ class StagePrefetches:
         """Return the distance of two rows of inputs that are read row by row."""
         for axis in reversed(self.domain.kept):
             if axis.extent != 1:
-                return self.domain.full.coefficient(axis.var)
+                return self.domain.point_index.coefficient(axis.var)
         return numel(a.extent for a in self.domain.reduced)
 
     def _is_read_once(self, node: Node) -> bool:

@@ -254,7 +254,7 @@ class ShortRowBuilder(LoopBuilder):
     def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:
         """Return where an access goes: results at the own point are collected in registers."""
         is_result = any(b.name == buffer and b.written for b in self.ast.params)
-        if at is not None and is_result and normal(index, self.extents) == self.domain.full:
+        if at is not None and is_result and normal(index, self.extents) == self.domain.point_index:
             name = f"{buffer}_r"
             if buffer not in self.results:
                 dtype = next(b.dtype for b in self.ast.params if b.name == buffer)

@@ -188,7 +188,7 @@ class TransposeBuilder(LoopBuilder):
             index = normal(load.index, self.extents)
             for name, axis in names:
                 is_along = index.coefficient(self.axes[axis].var) == 1
-                if load.buffer != name or not is_along or index == self.domain.full:
+                if load.buffer != name or not is_along or index == self.domain.point_index:
                     continue
                 if (name, index) not in turned:
                     number = len(turned)

@@ -1,4 +1,4 @@
-"""Cutting: parts that are laid out as they grow are those that are laid out at once."""
+"""Forming nests: those that are built one operator at a time are those analyzed at once."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def at_once(graph: Graph) -> list[NestNodes]:
     return cutting._NestForming(graph, incremental=False).run()
 
 
-def test_parts_that_grow() -> None:
+def test_nests_that_are_built() -> None:
     """Nests that are built one operator at a time are the same; most are not analyzed anew."""
     grown = 0
     for graph in groups():
@@ -51,8 +51,8 @@ def test_parts_that_grow() -> None:
     assert grown > 20
 
 
-def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were anything let into a part, the parts would be others; so they are laid out in the end."""
+def test_nests_that_were_built_wrongly_are_formed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If builders accept operators that do not fit, nests are formed again, without builders."""
     monkeypatch.setattr(growth.NestBuilder, "add", lambda self, body, nodes: True)
     quick = [cutting._NestForming(graph, incremental=True).run() for graph in groups()]
     wrong = [k for k, graph in enumerate(groups()) if bodies(quick[k]) != bodies(at_once(graph))]
@@ -62,8 +62,8 @@ def test_a_part_that_grew_wrongly_is_cut_again(monkeypatch: pytest.MonkeyPatch) 
         assert bodies(form_nests(groups()[k])) == bodies(at_once(groups()[k]))
 
 
-def test_small_folds_need_all_of_a_part() -> None:
-    """A sum of three elements is written out, so that its part has no axis for it."""
+def test_nests_of_unrolled_reductions() -> None:
+    """A sum of three elements is unrolled, so that its nest has no axis for it."""
     x = pk.var("x", (40, 3))
     s = pk.ops.reduce_sum(x, axis=1)
     graph = pk.Graph([pk.ops.tanh(pk.ops.concat(s, s, axis=0)) @ pk.var("w", (80, 5))])

@@ -63,7 +63,7 @@ def by_literal_rule(node: Any, split: Split, shapes: Any) -> list[Any]:
 
 
 def test_the_paper_s_literal_rule_is_found_wrong() -> None:
-    """(4, 6, 8) over dimension 1: a block would own half of what it folds."""
+    """(4, 6, 8) over dimension 1: a block would own half of what it reduces."""
     literal = pk.register_op("folded_literally", num_inputs=1)
     literal.set_attr("FInferShape", lambda node, shape: (shape[0], shape[2]))
     literal.set_attr("FInferType", lambda node, dtype: dtype)
@@ -263,7 +263,7 @@ def test_state_is_never_split() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_shapes(seed: int) -> None:
-    """Movement and folds of random shapes: prime extents, ones, many dimensions."""
+    """Movement and reductions of random shapes: prime extents, ones, many dimensions."""
     rng = random.Random(seed)
     shape = tuple(rng.choice([1, 2, 3, 4, 5, 6]) for _ in range(rng.randint(1, 4)))
     while prod(shape) > 60:

@@ -128,8 +128,8 @@ def test_other_moves_are_apart(name: str) -> None:
     """No order has all rows once, or each row whole: no domain has what comes before the move."""
     graph = plan(graph_of(name), "Expand")
 
-    layout = analyze_domain(graph)
-    assert not isinstance(layout, DomainInfo) or not layout.orders
+    info = analyze_domain(graph)
+    assert not isinstance(info, DomainInfo) or not info.orders
 
 
 @pytest.mark.parametrize("name", ["shifted windows", "windows of rows", "weights"])
@@ -154,11 +154,11 @@ def test_moves_that_undo_each_other_are_nothing() -> None:
 
 def test_rows_are_as_many_as_are_needed() -> None:
     """Where only some rows are moved, no other is reduced."""
-    layout = analyze_domain(plan(graph_of("some rows"), "Expand"))
+    info = analyze_domain(plan(graph_of("some rows"), "Expand"))
 
-    assert isinstance(layout, DomainInfo)
-    assert layout.domain.rows == 9
-    assert layout.domain.size == 9 * 40
+    assert isinstance(info, DomainInfo)
+    assert info.domain.rows == 9
+    assert info.domain.size == 9 * 40
 
 
 def test_a_moved_row_stays_in_registers() -> None:

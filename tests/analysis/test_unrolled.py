@@ -175,7 +175,7 @@ def test_bits_do_not_depend_on_threads_or_place() -> None:
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (MAX_LENGTH + 1, 64)), axis=0), id="long"),
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (None, 64)), axis=0), id="unknown"),
         pytest.param(lambda: ops.reduce_sum(pk.var("x", (4, 8)), axis=0), id="few results"),
-        pytest.param(lambda: ops.reduce_sum(pk.var("x", (300, 40)), axis=1), id="along the lanes"),
+        pytest.param(lambda: ops.reduce_sum(pk.var("x", (300, 40)), axis=1), id="along vectors"),
         pytest.param(lambda: ops.cumsum(pk.var("x", (4, 64)), axis=0), id="scan"),
     ],
 )
@@ -188,11 +188,11 @@ def test_a_combination_that_uses_its_total_twice_remains_a_loop() -> None:
     """Unrolled, its expression would double with every element."""
     op = pk.register_op("either_larger", num_inputs=1)
 
-    def fold(node: Any) -> Reduce:
+    def reduction(node: Any) -> Reduce:
         a, b = left(float32), right(float32)
         return Reduce((0,), False, const(-np.inf, float32), maximum(maximum(a, b), a))
 
-    op.set_attr("FReduce", fold)
+    op.set_attr("FReduce", reduction)
     op.set_attr("FInferShape", lambda node, shape: shape[1:])
     op.set_attr("TOpPattern", pk.OpPattern.REDUCE)
 
@@ -214,11 +214,11 @@ def test_split_reductions_remain_loops() -> None:
 def test_length_of_an_unrolled_reduction() -> None:
     """An unrolled reduction has a length, by which tiles are smaller."""
     graph, *_ = unrolled_graphs(Graph([ops.reduce_mean(pk.var("x", (3, 4, 64)), axis=(0, 1))]))
-    (fold,) = [n for n in graph.nodes if n.op is UNROLLED_REDUCE]
+    (unrolled,) = [n for n in graph.nodes if n.op is UNROLLED_REDUCE]
 
-    assert unrolled_length(fold) == 12
+    assert unrolled_length(unrolled) == 12
     assert unrolled_length(graph.inputs[0]) == 1
-    assert known_shape(fold.entries[0]) == (64,)
+    assert known_shape(unrolled.entries[0]) == (64,)
 
 
 def pairs(weight: Any, size: int | None, count: int, dtype: str = "float32") -> Graph:
