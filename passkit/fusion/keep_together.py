@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve
 
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.contract import quotient_of
+from passkit.fusion.contract import extract, quotient_of
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality, Level
@@ -22,16 +23,35 @@ from passkit.graph.quotient import QuotientGraph
 def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: FusionOptions) -> FusionPlan:
     """Return the plan with one group for each list of nodes in the option `keep_together`.
 
-    The groups that they are in are merged, with all that is on paths between these. Nodes without
-    a path of values between them are left to packing.
+    The groups of nodes that values connect are merged, with all that is on paths between these, and
+    so are groups that have one iteration domain together. Packing then puts the other groups of one
+    list into one kernel.
     """
     for names in context.keep_together:
         nodes = [n for n in graph.nodes if graph.names[n] in names and not is_leaf(n)]
-        if len(nodes) > 1 and not any(set(nodes) <= set(g) for g in fusion_plan.groups):
+        for connected in _connected(graph, fusion_plan, nodes):
+            if not _is_one_group(fusion_plan, connected):
+                fusion_plan = _merged(graph, fusion_plan, connected, context)
+        if not _is_one_group(fusion_plan, nodes) and _have_one_domain(graph, fusion_plan, nodes):
             fusion_plan = _merged(graph, fusion_plan, nodes, context)
         refused = _refusals(graph, names, fusion_plan, context)
         fusion_plan = evolve(fusion_plan, log=[*fusion_plan.log, *refused])
     return fusion_plan
+
+
+def _is_one_group(fusion_plan: FusionPlan, nodes: Sequence[Node]) -> bool:
+    """Return whether some nodes are in one group."""
+    return any(set(nodes) <= set(group) for group in fusion_plan.groups)
+
+
+def _have_one_domain(graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node]) -> bool:
+    """Return whether the groups of some nodes have one iteration domain together."""
+    quotient = quotient_of(graph, fusion_plan)
+    numbers = {quotient.cluster_of[n] for n in nodes}
+    if len(numbers) < 2 or quotient.between(numbers):
+        return False
+    group, _ = extract(quotient, numbers)
+    return isinstance(analyze_domain(group.graph), DomainInfo)
 
 
 def _refusals(
@@ -56,8 +76,6 @@ def _merged(
     numbers = {quotient.cluster_of[n] for n in nodes}
     numbers |= quotient.between(numbers)
     own, duplicated = quotient.nodes(numbers)
-    if not _are_connected(nodes, [*own, *duplicated]):
-        return fusion_plan
     problem = _problem(quotient, numbers, context)
     if problem is not None:
         ends = graph.names[nodes[0]], graph.names[nodes[-1]]
@@ -67,13 +85,21 @@ def _merged(
     return merged.with_log(graph, Diagnostic("fused.keep_together"))
 
 
-def _are_connected(nodes: Sequence[Node], body: Sequence[Node]) -> bool:
-    """Return whether values lead between all of some nodes, in whichever direction.
+def _connected(
+    graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node]
+) -> Iterator[list[Node]]:
+    """Yield the sets of two nodes and more that values connect, in whichever direction.
 
-    ``body`` has these nodes and all that is between them.
+    Values on paths between the groups of all nodes count.
     """
-    edges = ((n, e.node) for n in body for e in n.inputs)
-    return any(set(nodes) <= set(part) for part in connected_components(body, edges))
+    quotient = quotient_of(graph, fusion_plan)
+    numbers = {quotient.cluster_of[n] for n in nodes}
+    own, duplicated = quotient.nodes(numbers | quotient.between(numbers))
+    edges = ((n, e.node) for n in (*own, *duplicated) for e in n.inputs)
+    for component in connected_components([*own, *duplicated], edges):
+        connected = [n for n in nodes if n in set(component)]
+        if len(connected) > 1:
+            yield connected
 
 
 def _problem(
