@@ -24,31 +24,32 @@ def with_kept_together(graph: Graph, fusion_plan: FusionPlan, context: FusionOpt
     """Return the plan with one group for each list of nodes in the option `keep_together`.
 
     The groups of nodes that values connect are merged, with all that is on paths between these, and
-    so are groups that have one iteration domain together. Packing then puts the other groups of one
-    list into one kernel.
+    so are groups that have one iteration domain together. Others are left to packing.
     """
     for names in context.keep_together:
         nodes = [n for n in graph.nodes if graph.names[n] in names and not is_leaf(n)]
-        for connected in _connected(graph, fusion_plan, nodes):
-            if not _is_one_group(fusion_plan, connected):
-                fusion_plan = _merged(graph, fusion_plan, connected, context)
-        if not _is_one_group(fusion_plan, nodes) and _have_one_domain(graph, fusion_plan, nodes):
+        is_one_group = any(set(nodes) <= set(group) for group in fusion_plan.groups)
+        if len(nodes) > 1 and not is_one_group and _are_related(graph, fusion_plan, nodes):
             fusion_plan = _merged(graph, fusion_plan, nodes, context)
         refused = _refusals(graph, names, fusion_plan, context)
         fusion_plan = evolve(fusion_plan, log=[*fusion_plan.log, *refused])
     return fusion_plan
 
 
-def _is_one_group(fusion_plan: FusionPlan, nodes: Sequence[Node]) -> bool:
-    """Return whether some nodes are in one group."""
-    return any(set(nodes) <= set(group) for group in fusion_plan.groups)
+def _are_related(graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node]) -> bool:
+    """Return whether values connect some nodes, or their groups have one iteration domain.
 
-
-def _have_one_domain(graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node]) -> bool:
-    """Return whether the groups of some nodes have one iteration domain together."""
+    Values on paths between the groups count, in whichever direction.
+    """
     quotient = quotient_of(graph, fusion_plan)
     numbers = {quotient.cluster_of[n] for n in nodes}
-    if len(numbers) < 2 or quotient.between(numbers):
+    between = quotient.between(numbers)
+    own, duplicated = quotient.nodes(numbers | between)
+    edges = ((n, e.node) for n in (*own, *duplicated) for e in n.inputs)
+    components = connected_components([*own, *duplicated], edges)
+    if any(set(nodes) <= set(component) for component in components):
+        return True
+    if between:
         return False
     group, _ = extract(quotient, numbers)
     return isinstance(analyze_domain(group.graph), DomainInfo)
@@ -83,23 +84,6 @@ def _merged(
         return evolve(fusion_plan, log=[*fusion_plan.log, Decision(*ends, refused)])
     merged = fusion_plan.with_groups([(own, duplicated)])
     return merged.with_log(graph, Diagnostic("fused.keep_together"))
-
-
-def _connected(
-    graph: Graph, fusion_plan: FusionPlan, nodes: Sequence[Node]
-) -> Iterator[list[Node]]:
-    """Yield the sets of two nodes and more that values connect, in whichever direction.
-
-    Values on paths between the groups of all nodes count.
-    """
-    quotient = quotient_of(graph, fusion_plan)
-    numbers = {quotient.cluster_of[n] for n in nodes}
-    own, duplicated = quotient.nodes(numbers | quotient.between(numbers))
-    edges = ((n, e.node) for n in (*own, *duplicated) for e in n.inputs)
-    for component in connected_components([*own, *duplicated], edges):
-        connected = [n for n in nodes if n in set(component)]
-        if len(connected) > 1:
-            yield connected
 
 
 def _problem(
