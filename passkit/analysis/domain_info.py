@@ -426,7 +426,8 @@ def check_reduction(
         uses: the indices at which it is read, with their kinds.
     """
     domain, scan = info.domain, scan_of(node)
-    at, value = (node.label,), {"value": node.label}
+    at = (node.label,)
+    value = {"value": node.label}
     result_kind = ValueKind.REDUCED if scan is None else ValueKind.POINT
     if any(kind is not result_kind for kind in uses.values()):
         code = "domain.value_row" if scan is None else "domain.value_point"
