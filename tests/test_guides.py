@@ -171,7 +171,7 @@ def test_an_abridged_text_has_all_other_lines() -> None:
 
 
 def test_an_abridgement_follows_its_text() -> None:
-    """What an abridgement leaves out is left out of the text that takes the old one's place."""
+    """Lines that `...` stands for in the old text are left out of the new text, too."""
     shown = "name 1\na\n...\ny\nend\n"
     text = "name 2\na\nb\nc\nx\ny\nend\n"
 

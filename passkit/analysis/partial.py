@@ -11,7 +11,7 @@ from attrs import evolve
 from passkit import ast
 from passkit.ast import Chunks, Const, Expr, Reduce
 from passkit.graph.attribute_calls import reduce_of
-from passkit.graph.node import Entry, Node, known_shape
+from passkit.graph.node import Node, known_dtype, known_shape
 from passkit.graph.op import REQUIRED, OpPattern, get_op, register_op
 from passkit.values.dtype import DType, dtype_of, float32, float64
 from passkit.values.size import Shape
@@ -61,23 +61,17 @@ def _reduction_of(original: Node) -> Reduce:
     return reduction
 
 
-def _dtype(entry: Entry) -> DType:
-    """Return the dtype of an entry, which is known."""
-    assert entry.dtype is not None
-    return entry.dtype
-
-
 def _partial_reduction(node: Node) -> Reduce:
     """Return how a partial reduction is computed: as the original one, in chunks, unfinished."""
     source = node.inputs[0]
-    reduction = _reduction_of(original_reduction(node, known_shape(source), _dtype(source)))
+    reduction = _reduction_of(original_reduction(node, known_shape(source), known_dtype(source)))
     chunks = Chunks(node.params["axis"], node.params["length"])
     return evolve(reduction, finish=None, chunks=chunks)
 
 
 def _partial_shape(node: Node, shape: Shape) -> Shape:
     """Return the shape of partial results: the number of chunks, and the shape of the original."""
-    original = original_reduction(node, shape, _dtype(node.inputs[0]))
+    original = original_reduction(node, shape, known_dtype(node.inputs[0]))
     count = (shape[node.params["axis"]] + (node.params["length"] - 1)) // node.params["length"]
     return (count, *known_shape(original.entries[0]))
 

@@ -15,7 +15,7 @@ from passkit.graph.call import convert
 from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
 from passkit.graph.narrow import expand_node
-from passkit.graph.node import CONSTANT, Entry, Node
+from passkit.graph.node import CONSTANT, Entry, Node, known_dtype
 from passkit.graph.op import (
     FCodeGen,
     FCompute,
@@ -30,7 +30,7 @@ from passkit.graph.op import (
 from passkit.graph.registry import Table
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext
-from passkit.values.dtype import DType, float32, is_narrow
+from passkit.values.dtype import float32, is_narrow
 
 RUNS_ITSELF: tuple[Table, ...] = (
     FCodeGen,
@@ -141,16 +141,10 @@ def _in_float32(node: Node) -> list[Entry]:
     dtypes are known.
     """
     assert node.op is not None
-    wide = [convert(e, float32) if is_narrow(_dtype(e)) else e for e in node.inputs]
+    wide = [convert(e, float32) if is_narrow(known_dtype(e)) else e for e in node.inputs]
     outputs = node.op(*wide, **node.params)
     entries = [outputs] if isinstance(outputs, Entry) else list(outputs)
-    return [convert(e, _dtype(old)) for e, old in zip(entries, node.entries, strict=True)]
-
-
-def _dtype(entry: Entry) -> DType:
-    """Return the dtype of an entry that has a known one."""
-    assert entry.dtype is not None
-    return entry.dtype
+    return [convert(e, known_dtype(old)) for e, old in zip(entries, node.entries, strict=True)]
 
 
 def expansion(node: Node, existing: Collection[Node] = ()) -> Sequence[Entry] | None:

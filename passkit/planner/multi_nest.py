@@ -24,18 +24,24 @@ from passkit.analysis.tilemap import TileMap, guessed
 from passkit.analysis.tiling_search import AgreedTiling, TilingSearch, completed, roots_of
 from passkit.diagnostics import Diagnostic
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, Node, is_leaf, known_shape
+from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FContract
 from passkit.graph.quotient import live_ins
 from passkit.schedule.liveness import arrays_of
 from passkit.schedule.lower_bound import LowerBound
-from passkit.schedule.nest_info import NestInfo, analyze_nest, nest_schedules, values_off_pitch
+from passkit.schedule.nest_info import (
+    NestInfo,
+    analyze_nest,
+    nest_schedules,
+    num_elements,
+    values_off_pitch,
+)
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import ROOM, tile_parts
 from passkit.schedule.tile_costs import nest_seconds, product_seconds, tile_seconds
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
-from passkit.values.size import Extent, Size, at_least, has_size, numel
+from passkit.values.size import Extent, Size, at_least, has_size
 
 T = TypeVar("T", Schedule, "Schedule | Diagnostic")
 
@@ -189,13 +195,7 @@ def _problem(graph: Graph) -> Diagnostic | None:
 def heaviest(graph: Graph, derived: Mapping[Entry, Entry]) -> list[Entry]:
     """Return the results of a group, or the values that they follow from, the largest first."""
     values = dict.fromkeys(derived.get(e, e) for e in graph.outputs)
-    return sorted(values, key=_weight, reverse=True)
-
-
-def _weight(entry: Entry) -> int:
-    """Return the number of elements of a value; unknown ones are larger than all others."""
-    size = numel(known_shape(entry))
-    return size if isinstance(size, int) else 1 << 62
+    return sorted(values, key=num_elements, reverse=True)
 
 
 def _more_telling(a: Diagnostic, b: Diagnostic) -> Diagnostic:
@@ -260,7 +260,7 @@ class _Planner:
         roots = dict.fromkeys(self.derived.get(e, e) for e in final)
         outputs = dict(zip(self.nests, nest_outputs(self.graph, self.nests), strict=True))
         bound = LowerBound(self.group, outputs, self.target)
-        in_order = sorted(roots, key=_weight, reverse=True)
+        in_order = sorted(roots, key=num_elements, reverse=True)
         search = TilingSearch(self.graph, in_order, self.results_of(self.nests), bound)
         self.refused = search.refused
         yield from ((tiling, self) for tiling in search)

@@ -18,7 +18,7 @@ from passkit.analysis.slots import Need, TileArray, Work
 from passkit.analysis.tile_layout import TileLayout
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
-from passkit.graph.node import Node, is_leaf
+from passkit.graph.node import Node, is_leaf, known_dtype
 from passkit.graph.quotient import live_ins
 from passkit.schedule.nest_info import NestInfo, has_rows
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
@@ -226,7 +226,7 @@ class _TileLiveness:
         self.keys: dict[_LiveRange, ArrayKey] = {}
         for k, (number, layout) in enumerate(exchanged_values(self.graph, multi_nest)):
             node = self.nodes[number]
-            itemsize = _itemsize(node)
+            itemsize = known_dtype(node.entries[0]).nbytes
             live_range = _LiveRange(node, layout.size * itemsize, itemsize, layout)
             self.exchanged[node] = live_range
             self.keys[live_range] = None, k
@@ -387,10 +387,3 @@ class _TileLiveness:
             else:
                 stack += [e.node for e in n.inputs]
         return entries
-
-
-def _itemsize(node: Node) -> int:
-    """Return the bytes of an element of a node's first output."""
-    dtype = node.entries[0].dtype
-    assert dtype is not None
-    return dtype.nbytes

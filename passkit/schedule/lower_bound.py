@@ -16,7 +16,7 @@ from passkit.analysis.infer import TileMaps
 from passkit.analysis.nests import NestNodes, contract_of
 from passkit.analysis.tilemap import GUESS, TileMap, guessed, whole_map
 from passkit.diagnostics import Diagnostic
-from passkit.graph.node import Entry, known_shape
+from passkit.graph.node import Entry, known_dtype, known_shape
 from passkit.graph.quotient import live_ins
 from passkit.schedule.nest_info import USUAL
 from passkit.schedule.roofline import roofline_seconds
@@ -140,5 +140,4 @@ def _repeated(tile_map: TileMap) -> float:
 
 def _nbytes(entry: Entry, tile_map: TileMap) -> Extent:
     """Return the bytes of a tile's part of a value."""
-    assert entry.dtype is not None
-    return tile_map.elements * entry.dtype.nbytes
+    return tile_map.elements * known_dtype(entry).nbytes

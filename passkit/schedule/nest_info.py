@@ -101,7 +101,7 @@ def _tile_of_results(
         if domain_tile is None:
             return Diagnostic("tile.window_axis", {"value": node.label}, (node.label,))
         tiles.append(domain_tile)
-    largest = max(results, key=_num_elements)
+    largest = max(results, key=lambda n: num_elements(n.entries[0]))
     domain_tile = tiles[results.index(largest)]
     for node, other in zip(results, tiles, strict=True):
         if not other.same_points(domain_tile):  # only a part of its buffer would be written
@@ -166,9 +166,9 @@ def _has_rows_along_vectors(domain: Domain, layout: TileLayout, node: Node) -> b
     return is_row and all(isinstance(atom, Var) for atom, _ in place.terms)
 
 
-def _num_elements(node: Node) -> int:
+def num_elements(entry: Entry) -> int:
     """Return the number of elements of a value; unknown ones are larger than all others."""
-    size = numel(known_shape(node.entries[0]))
+    size = numel(known_shape(entry))
     return size if isinstance(size, int) else 1 << 62
 
 

@@ -6,7 +6,7 @@ from passkit.analysis.domain import ValueKind
 from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import is_expensive
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, known_shape
+from passkit.graph.node import Entry, known_dtype, known_shape
 from passkit.graph.op import FElement
 from passkit.target import Target
 from passkit.values.size import numel
@@ -53,5 +53,4 @@ def least_bytes(graph: Graph) -> int:
 def _nbytes(entry: Entry) -> int:
     """Return the bytes of a value, 0 if its size is unknown."""
     size = numel(known_shape(entry))
-    assert entry.dtype is not None
-    return size * entry.dtype.nbytes if isinstance(size, int) else 0
+    return size * known_dtype(entry).nbytes if isinstance(size, int) else 0

@@ -13,7 +13,7 @@ from passkit.analysis.slots import Mode, assign_offsets
 from passkit.ast.index import ravel
 from passkit.ast.stage import Buffer, Place
 from passkit.graph.attribute_calls import reduce_of, scan_of
-from passkit.graph.node import Entry, Node, is_leaf, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_dtype, known_shape
 from passkit.schedule.liveness import TilePart, arrays_of, exchanged_values
 from passkit.schedule.nest_info import NestInfo, analyze_nest
 from passkit.schedule.phases import groups_of_parts
@@ -112,7 +112,9 @@ def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
         width = schedule.split.chunk
         length = padded(length)
     arrays = [
-        TileBuffer(BufferContent.VALUE, k.value, _dtype(nodes[k.value]), length * width)
+        TileBuffer(
+            BufferContent.VALUE, k.value, known_dtype(nodes[k.value].entries[0]), length * width
+        )
         for k in schedule.staged
         if k.place is Place.SHARED
     ]
@@ -129,17 +131,19 @@ def _arrays(group: Group, schedule: Schedule) -> list[TileBuffer]:
             ]
             row_values = {nodes[r] for r in stage.row_values}
             arrays += [
-                TileBuffer(BufferContent.VALUE, r, _dtype(nodes[r]), width)
+                TileBuffer(BufferContent.VALUE, r, known_dtype(nodes[r].entries[0]), width)
                 for r in stage.row_values
                 if _is_finished(nodes[r], domain)
                 and _is_read_later(group, nodes[r], row_values, domain)
             ]
     points = _row_points(schedule) * schedule.split.chunk
     arrays += [
-        TileBuffer(BufferContent.RESULT, k, _dtype(group.graph.outputs[k].node), points)
+        TileBuffer(
+            BufferContent.RESULT, k, known_dtype(group.graph.outputs[k].node.entries[0]), points
+        )
         for stage in schedule.stages
         for k in stage.stores
-        if is_collected(schedule, k, _dtype(group.graph.outputs[k].node))
+        if is_collected(schedule, k, known_dtype(group.graph.outputs[k].node.entries[0]))
     ]
     return arrays
 
@@ -180,7 +184,7 @@ def tile_parts(
                 if k.place is Place.GLOBAL and info.group.graph.outputs[k.output] is not entry:
                     layout = exchanged.get(group.graph.nodes[nest.results[k.output]])
                     if layout is not None:
-                        dtype = _dtype(entry.node)
+                        dtype = known_dtype(entry.node.entries[0])
                         own.append(
                             TileBuffer(BufferContent.VALUE, k.value, dtype, layout.size, k.output)
                         )
@@ -206,7 +210,7 @@ def _of_nests(group: Group, multi_nest: MultiNest, mode: Mode) -> SharedPlan:
     assignment = assign_offsets(arrays, ROOM, mode)
     offsets = {keys[v]: offset for v, offset in assignment.offsets().items()}
     exchanged = tuple(
-        TileBuffer(BufferContent.VALUE, k, _dtype(nodes[k]), layout.size)
+        TileBuffer(BufferContent.VALUE, k, known_dtype(nodes[k].entries[0]), layout.size)
         for k, layout in exchanged_values(group.graph, multi_nest)
     )
     own = tuple(
@@ -270,13 +274,6 @@ def padded(length: Extent) -> Extent:
     return length if row_packing(length) == 2 else (length + 15) // 16 * 16
 
 
-def _dtype(node: Node) -> DType:
-    """Return the type of a node's first output."""
-    dtype = node.entries[0].dtype
-    assert isinstance(dtype, DType)
-    return dtype
-
-
 def same_row_value(node: Node, domain: Domain) -> Entry | None:
     """Return the row value that an operator only reshapes; None for any other operator."""
     assert node.op is not None
@@ -300,7 +297,9 @@ def _is_finished(node: Node, domain: Domain) -> bool:
     reduction = reduce_of(node)
     if reduction is None:
         return same_row_value(node, domain) is None
-    return reduction.finish is not None or reduction.identity.dtype is not _dtype(node)
+    return reduction.finish is not None or reduction.identity.dtype is not known_dtype(
+        node.entries[0]
+    )
 
 
 def _is_read_later(group: Group, node: Node, row_values: set[Node], domain: Domain) -> bool:

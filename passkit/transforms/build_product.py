@@ -14,7 +14,7 @@ from passkit.ast.stage import Dot, Let, Level, Loop, Matrix
 from passkit.ast.walk import variables
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import contraction_of
-from passkit.graph.node import Node, known_shape
+from passkit.graph.node import Node, known_dtype, known_shape
 from passkit.schedule.tile_loops import FIRST, LAST, decode_index
 from passkit.transforms.buffer_map import StoredElement
 
@@ -64,8 +64,7 @@ def product_stages(
     steps = ((ROW, STEP), (STEP, COLUMN), (ROW, COLUMN))
     sizes = {ROW.name: contract.m, COLUMN.name: contract.n, STEP.name: contract.k}
     sizes |= {a.var.name: a.extent for a in batch}
-    dtype = node.entries[0].dtype
-    assert dtype is not None
+    dtype = known_dtype(node.entries[0])
 
     def matrix(k: int, which: int) -> Matrix:
         shape = known_shape(node.inputs[k]) if k < 2 else known_shape(node.entries[0])

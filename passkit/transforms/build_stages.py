@@ -30,7 +30,7 @@ from passkit.ast.tidy import tidy_stage
 from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.attribute_calls import reduce_of
-from passkit.graph.node import Entry, Node
+from passkit.graph.node import Entry, Node, known_dtype
 from passkit.schedule.schedule import Schedule, StagePlan
 from passkit.schedule.shared_plan import SharedPlan, is_collected, padded, same_row_value
 from passkit.schedule.tile_buffers import BufferContent
@@ -40,7 +40,6 @@ from passkit.transforms.build_values import ValueBuilder
 from passkit.transforms.local_names import local_names
 from passkit.transforms.nest_loops import NestLoops
 from passkit.transforms.prefetch import StagePrefetches
-from passkit.values.dtype import DType
 from passkit.values.size import Extent, numel
 
 
@@ -131,7 +130,7 @@ class StageBuilder:
         registers = [
             Buffer(
                 f"r{k.value}",
-                _dtype(self.nodes[k.value].entries[0]),
+                known_dtype(self.nodes[k.value].entries[0]),
                 k.place,
                 self.vector_axis.extent,
             )
@@ -202,13 +201,13 @@ class StageBuilder:
 
     def _is_gathered(self, k: int) -> bool:
         """Return whether a tile of an output is collected in scratch memory first."""
-        return is_collected(self.schedule, k, _dtype(self.graph.outputs[k]))
+        return is_collected(self.schedule, k, known_dtype(self.graph.outputs[k]))
 
     def _copy_stage(self, k: int) -> Stage:
         """Return the stage that copies the tile of an output from scratch by whole cache lines."""
         assert isinstance(self.loops, TileLoops)
         loop = self.loops.point_loop()
-        buffer, dtype = self._scratch(BufferContent.RESULT, k), _dtype(self.graph.outputs[k])
+        buffer, dtype = self._scratch(BufferContent.RESULT, k), known_dtype(self.graph.outputs[k])
         value = Load(buffer, loop.var - self.loops.first_point(), dtype)
         return Stage(f"stream{k}", (loop,), (Store(f"y{k}", loop.var, value, True),))
 
@@ -305,7 +304,7 @@ class StageBuilder:
                 buffer = self._scratch(BufferContent.VALUE, number)
                 self.array_values[buffer] = self.names[entry.node]
                 stores.append(Store(buffer, self.loops.row_offset(), self.row_values[entry]))
-                self.row_values[entry] = Load(buffer, self.loops.row_offset(), _dtype(entry))
+                self.row_values[entry] = Load(buffer, self.loops.row_offset(), known_dtype(entry))
         return stores
 
     def _row_point(self, at: Sum) -> Expr:
@@ -324,7 +323,7 @@ class StageBuilder:
         if finish is not None:
             count = size_of(numel(a.extent for a in self.domain.reduced))
             value = finish(values.row(entry), count)
-        return cast(value, _dtype(entry))
+        return cast(value, known_dtype(entry))
 
     # Locations of staged values and of scratch.
 
@@ -382,9 +381,3 @@ def _reduction(node: Node) -> Reduce:
     reduction = reduce_of(node)
     assert reduction is not None
     return reduction
-
-
-def _dtype(entry: Entry) -> DType:
-    """Return the dtype of an entry, which type inference has set."""
-    assert entry.dtype is not None
-    return entry.dtype

@@ -239,7 +239,7 @@ def needs(result: pk.Entry, split: Split) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", [n for n in CASES if n != "elementwise scalar"])
 def test_slabs_are_enough(name: str) -> None:
-    """Of slabs of every result, too: no block reads what its operand's state does not give."""
+    """No tile that has a slab of a result reads elements outside of its part of an operand."""
     inputs, outputs = CASES[name].built()
     needs = dependence(outputs, CASES[name].feeds(2))
     for o, output in enumerate(outputs):

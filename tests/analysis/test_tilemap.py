@@ -205,7 +205,7 @@ def test_candidates_are_few_and_all_different(shape: tuple[int, ...]) -> None:
 
 
 def test_many_candidates_are_spread_out() -> None:
-    """Of hundreds, half are by columns, and no wide gap is left between numbers of tiles."""
+    """Half of 64 candidates are by columns, and their numbers of tiles have no wide gaps."""
     shape = (30_030, 1000)
     every = candidate_tilings(shape, most=10_000)
     candidates = candidate_tilings(shape)

@@ -143,7 +143,7 @@ def test_greed_is_strictly_worse_where_it_must_be() -> None:
 
 
 def test_nested_families() -> None:
-    """Of each pattern itself, or the best within it, without a solver; equal ones are not cut."""
+    """Nested patterns need no solver: each is chosen itself, or the best patterns within it."""
     needs: Needs = [set()] + [{k} for k in range(7)]
     given = patterns(
         (range(8), 5.0),
@@ -163,7 +163,7 @@ def test_nested_families() -> None:
 
 
 def test_ties_leave_fewer_kernels() -> None:
-    """Of selections that gain the same, that of more operators; then the first."""
+    """Among selections of equal gain, the one with more operators is chosen, then the first."""
     needs: Needs = [set(), {0}, {1}, {2}]
     given = patterns(((0, 1), 1.0), ((1, 2, 3), 1.0), ((2, 3), 1.0), ((0, 1, 2), 1.0))
     selected = exact(problem_of(needs, given))
@@ -194,7 +194,7 @@ def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_patterns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of too many patterns some are left out; the bound tells, and greed is no better."""
+    """Patterns beyond the limit are left out; the gap is reported, and greedy is no better."""
     monkeypatch.setattr(exact_module, "MOST", 4)
     for seed in range(40):
         problem = random_problem(seed)

@@ -160,7 +160,7 @@ def test_random_kernels() -> None:
 
 
 def test_the_simulation_finds_a_missing_barrier() -> None:
-    """Of 40 random ASTs of several stages without any barrier more than ten have a race."""
+    """More than 10 of 40 random ASTs have a race if they have no barriers."""
     results = [has_race(RandomKernel(seed).ast(), {}) for seed in range(40)]
 
     assert sum(results) > 10
