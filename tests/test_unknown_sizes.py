@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
-from tests.planner.test_multi_nest import softmax_of, together
+from tests.planner.test_multi_nest import lstm_step, softmax_of, together
 from tests.together import prebuilt
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
@@ -106,9 +106,7 @@ def lstm_cell(b: Dim, t: Dim) -> list[Any]:
     """Return an LSTM cell with its products, for inputs of any length."""
     x, h, c = pk.var("x", (b, t)), pk.var("h", (b, 16)), pk.var("c", (b, 16))
     z = x @ pk.var("w", (t, 64)) * 0.1 + h @ pk.var("r", (16, 64)) + pk.var("bias", (64,))
-    i, j, f, out = o.split(z, 4, axis=1)
-    state = c * o.sigmoid(f + 1.0) + o.sigmoid(i) * o.tanh(j)
-    return [state, o.tanh(state) * o.sigmoid(out)]
+    return lstm_step(z, c)
 
 
 PROGRAMS: tuple[Program, ...] = (

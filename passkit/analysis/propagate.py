@@ -188,8 +188,8 @@ def _scheduled(
         if isinstance(requirement, Split):
             tile_map = requirement.tile_map(shape)
             if tile_map.tiles != tiles:
-                need = f"a Split into {tiles} tiles, as the result's, for operand {k}"
-                refuse_result(FSchedule, node, need, f"{requirement}: {tile_map.tiles}")
+                need = f"for operand {k} a Split into {tiles} tiles, as many as its result has"
+                refuse_result(FSchedule, node, need, f"{requirement}, {tile_map.tiles} tiles")
             maps.append(tile_map)
         elif isinstance(requirement, Whole):
             maps.append(whole_map(shape, tiles))

@@ -194,8 +194,8 @@ def test_a_rule_wins_and_must_fit() -> None:
     assert needs(y, Split(0, 8)) == (whole_map((4, 5)),) * 2
     with pytest.raises(
         pk.RuleError,
-        match=r"FSchedule of ruled_by_hand must give a Split into 2 tiles, as the result's, for "
-        r"operand 0, got '\(0, 1, Row\): 4'",
+        match=r"FSchedule of ruled_by_hand must give for operand 0 a Split into 2 tiles, as many "
+        r"as its result has, got '\(0, 1, Row\), 4 tiles'",
     ):
         needs(y, Split(1, 4, COLUMN))
 

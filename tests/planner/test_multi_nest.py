@@ -134,12 +134,16 @@ def rows_of_rows(n: int) -> list[Any]:
     return [o.reduce_max(r, axis=-1), o.sqrt(r)]
 
 
-def lstm_cell(n: int) -> list[Any]:
-    """Return an LSTM cell after its product: slices, elementwise functions, two results."""
-    z, c = pk.var("z", (n, 64)), pk.var("c", (n, 16))
+def lstm_step(z: Any, c: Any) -> list[Any]:
+    """Return the state and the output of an LSTM cell, for the products ``z`` of its gates."""
     i, j, f, out = o.split(z, 4, axis=1)
     state = c * o.sigmoid(f + 1.0) + o.sigmoid(i) * o.tanh(j)
     return [state, o.tanh(state) * o.sigmoid(out)]
+
+
+def lstm_cell(n: int) -> list[Any]:
+    """Return an LSTM cell after its product: slices, elementwise functions, two results."""
+    return lstm_step(pk.var("z", (n, 64)), pk.var("c", (n, 16)))
 
 
 PROGRAMS: tuple[Program, ...] = (

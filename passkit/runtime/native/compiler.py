@@ -56,9 +56,9 @@ class Compiler(NamedTuple):
     def libraries(self) -> tuple[str, ...]:
         """The options that link kernels to libraries, by the kind of compiler.
 
-        GCC leaves out the C++ library, which kernels do not need, and on Linux the C library: each
-        process has it, and to read its symbols takes the linker as long as all else. The plug-in
-        for link-time optimization would take as long as well.
+        With GCC, kernels are not linked with the C++ library, which they do not need, nor on Linux
+        with the C library, which each process has loaded: reading its symbols would double the time
+        of linking. The plug-in for link-time optimization would double it, too.
         """
         if self.kind != "gcc":
             return ("-lm",)

@@ -1,7 +1,7 @@
 """The precompiled header: sections that most kernels share, parsed once on a machine.
 
-It takes a tenth of a second to compile, beside the first kernels, and then 25 to 30 ms from each
-process of GCC: a third of what it takes for a small kernel. Other compilers have none.
+Compiling it takes a tenth of a second, beside the first kernels. Each later process of GCC saves
+25 to 30 ms, a third of its time for a small kernel. Other compilers have no such header.
 """
 
 from __future__ import annotations
