@@ -11,6 +11,7 @@ from passkit.analysis.domain import Axis
 from passkit.analysis.domain_info import analyze_domain
 from passkit.diagnostics import Diagnostic
 from passkit.graph.attribute_calls import reduce_of
+from passkit.graph.components import connected_components
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.op import FContract
@@ -74,24 +75,19 @@ def independent_components(graph: Graph) -> tuple[Component, ...]:
 
 def _connected_outputs(graph: Graph) -> list[list[int]]:
     """Return the numbers of outputs that operators connect, one list for each component."""
-    root: dict[Node, Node] = {}
-
-    def find(node: Node) -> Node:
-        """Return the representative of a node's component, and shorten the path to it."""
-        while root[node] is not node:
-            root[node] = node = root[root[node]]
-        return node
-
-    for node in graph.nodes:
-        root[node] = node
-        if not is_leaf(node):
-            for entry in node.inputs:
-                if not is_leaf(entry.node):
-                    root[find(entry.node)] = node
-    outputs_of_root: dict[Node, list[int]] = {}
+    edges = (
+        (node, entry.node)
+        for node in graph.nodes
+        if not is_leaf(node)
+        for entry in node.inputs
+        if not is_leaf(entry.node)
+    )
+    components = connected_components(graph.nodes, edges)
+    number = {node: k for k, component in enumerate(components) for node in component}
+    outputs: dict[int, list[int]] = {}
     for k, entry in enumerate(graph.outputs):
-        outputs_of_root.setdefault(find(entry.node), []).append(k)
-    return list(outputs_of_root.values())
+        outputs.setdefault(number[entry.node], []).append(k)
+    return list(outputs.values())
 
 
 @define(eq=False)
