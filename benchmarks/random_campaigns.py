@@ -106,19 +106,22 @@ def run_range(campaign: str, first: int, count: int) -> dict[str, Row]:
     return {part: {**stamp, "seconds": seconds, **row} for part, row in rows.items()}
 
 
-def commit() -> str:
-    """Return the abbreviated commit of the checkout, with "+" if the sources are changed.
+def commit(folder: Path = HERE.parent) -> str:
+    """Return the abbreviated commit of a checkout, with "+" if its sources are changed.
 
-    Raises: CalledProcessError if this is no checkout.
+    A tree without git, such as an unpacked archive, is "unversioned".
     """
     sources = ("passkit", "ops", "frontends", "tests")
     commands = (["rev-parse", "--short=8", "HEAD"], ["status", "--porcelain", "--", *sources])
-    name, changes = (
-        subprocess.run(
-            ["git", *command], cwd=HERE.parent, check=True, capture_output=True, text=True
-        ).stdout.strip()
-        for command in commands
-    )
+    try:
+        name, changes = (
+            subprocess.run(
+                ["git", *command], cwd=folder, check=True, capture_output=True, text=True
+            ).stdout.strip()
+            for command in commands
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unversioned"
     return f"{name}+" if changes else name
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,28 @@ def test_adjoining_ranges_of_one_version_are_one_row() -> None:
 
     repaired = add(rows, row(20, 5, "c3"))
     assert totals(repaired) == {"seeds": 20, "failed": 0, "versions": 3, "equal": 20}
+
+
+def test_the_version_is_the_commit_of_the_sources(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A changed source is marked; a folder outside git, or a machine without git, has no commit."""
+    from random_campaigns import commit
+
+    assert commit(tmp_path) == "unversioned"
+    if shutil.which("git") is not None:
+        user = ["-c", "user.name=tester", "-c", "user.email=tester@example.org"]
+        (tmp_path / "ops").mkdir()
+        source = tmp_path / "ops" / "add.py"
+        source.write_text("a = 1\n")
+        commands = (["init", "-q"], ["add", "."], [*user, "commit", "-q", "-m", "Ops: add"])
+        for command in commands:
+            subprocess.run(["git", *command], cwd=tmp_path, check=True)
+        clean = commit(tmp_path)
+        source.write_text("a = 2\n")
+        assert len(clean) == 8 and commit(tmp_path) == f"{clean}+"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert commit(tmp_path) == "unversioned"
 
 
 def test_runs_go_on_behind_the_record_or_repeat_failures(tmp_path: Path) -> None:
