@@ -172,6 +172,7 @@ def write_graphs(pk: Any, folder: Path, only: str) -> int:
 
 def write_records(folder: Path, by_target: dict[str, dict[str, Any]]) -> None:
     """Write the records of each target."""
+    folder.mkdir(parents=True, exist_ok=True)
     for target, of_graphs in by_target.items():
         (folder / f"{target}.json").write_text(json.dumps(of_graphs, indent=0, sort_keys=True))
     print(summary(by_target))
@@ -299,6 +300,8 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.setdefault("PYTHONHASHSEED", "0")
     tree, targets = options.tree.resolve(), options.targets.split(",")
     pk = _import(tree)
+    if options.command != "record" and not list(options.folder.glob("graphs/*.json")):
+        parser.error(f"{options.folder} has no graphs; `record` writes them, with the texts")
     if options.command == "compare":
         return compare(tree, options.folder, options.jobs, targets, options.same_code)
     if options.command == "record":
