@@ -21,10 +21,11 @@ from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import VECTOR, is_along_steps, vector_of, with_arrays
-from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.schedule.limits import resident_blocks
 from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target
+from passkit.transforms.block_parts import block_nest
 from passkit.values.memo import UncachedArgument
 
 THREADS = tuple(range(2 * WARP, 8 * WARP + 1, WARP))

@@ -13,7 +13,7 @@ from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_memory import staged_operands
-from passkit.schedule.block_parts import BlockNest, block_nest
+from passkit.schedule.block_nest import BlockNest
 from passkit.schedule.block_text import block_text
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
@@ -24,6 +24,7 @@ from passkit.schedule.schedule import Schedule
 from passkit.schedule.template_loops import operator_names
 from passkit.schedule.text import pack_text, schedule_text
 from passkit.target import Target
+from passkit.transforms.block_parts import block_nest
 from passkit.values.size import Extent
 from passkit.values.units import bytes_text
 

@@ -6,7 +6,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_memory import VECTOR, with_arrays
-from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.target import Target
 
 SHARED_NBYTES = 48 << 10

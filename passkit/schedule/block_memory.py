@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
-from passkit.schedule.block_parts import BlockNest, Operand, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, Operand, ProductPart, RowPart
 
 VECTOR = 4
 """The elements of an access to shared memory."""

@@ -25,7 +25,7 @@ from passkit.errors import ScheduleError
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import check_block
 from passkit.schedule.block_memory import with_arrays
-from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.target import Target
 
 _HEAD = re.compile(r"schedule ([\w.]+) for (\w+) threads 1x(\d+) blocks (\d+) \{")

@@ -32,7 +32,7 @@ from passkit.schedule.block_memory import (
     sides_of,
     vector_of,
 )
-from passkit.schedule.block_parts import ProductPart
+from passkit.schedule.block_nest import ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

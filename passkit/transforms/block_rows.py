@@ -39,7 +39,7 @@ from passkit.ir.loop import (
 from passkit.ir.rewrite import combined, substitute
 from passkit.schedule.block import RowMap
 from passkit.schedule.block_memory import threads_of_rows
-from passkit.schedule.block_parts import ROW, RowPart
+from passkit.schedule.block_nest import ROW, RowPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

@@ -10,7 +10,7 @@ from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal
 from passkit.ir.loop import Bind, CachePolicy, For, If, LoopBuffer, Stmt, StorageScope
 from passkit.schedule.block import BlockSchedule
-from passkit.schedule.block_parts import BlockNest
+from passkit.schedule.block_nest import BlockNest
 from passkit.transforms.nest_values import SizeArguments
 from passkit.values import dtype as dt
 from passkit.values.size import Size

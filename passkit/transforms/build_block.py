@@ -18,8 +18,12 @@ from passkit.ir.loop import (
     index_let,
 )
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
-from passkit.schedule.block_memory import staged_operands, unwritten_regions
-from passkit.schedule.block_parts import BlockNest, ProductPart
+from passkit.schedule.block_memory import (
+    accessed_buffers,
+    staged_operands,
+    unwritten_regions,
+)
+from passkit.schedule.block_nest import BlockNest, ProductPart
 from passkit.transforms.block_products import ProductBuilder
 from passkit.transforms.block_rows import RowPartBuilder
 from passkit.transforms.block_values import THREAD, BlockValues, unrolled
@@ -41,7 +45,8 @@ class BlockBuilder:
 
     def __init__(self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]) -> None:
         self.nest, self.schedule = nest, schedule
-        reread = {b.name for b in nest.params if b.written} & _read_buffers(nest)
+        read = frozenset().union(*(accessed_buffers(part)[0] for part in nest.parts))
+        reread = {b.name for b in nest.params if b.written} & read
         self.aliased = aliased | reread
         self.values = BlockValues(nest, schedule, self.aliased)
 
@@ -86,14 +91,3 @@ class BlockBuilder:
             self.aliased,
         )
         return kernel, tuple(values.sizes.names), nest.tiles
-
-
-def _read_buffers(nest: BlockNest) -> set[str]:
-    """Return the names of the buffers that parts read."""
-    names: set[str] = set()
-    for part in nest.parts:
-        if isinstance(part, ProductPart):
-            names |= {part.a.buffer, part.b.buffer}
-        else:
-            names |= part.reads
-    return names

@@ -17,12 +17,13 @@ from passkit.errors import CodeGenError
 from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
-from passkit.schedule.block_parts import BlockNest, ProductPart, RowPart, block_nest
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
+from passkit.transforms.block_parts import block_nest
 from passkit.transforms.build_block import BlockBuilder
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.build_stages import lower_single_nest

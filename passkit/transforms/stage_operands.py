@@ -13,7 +13,7 @@ from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import Bind, For, Stmt, StoreStmt, VectorLoad, VectorStore, index_let
 from passkit.schedule.block_memory import Region, StagedOperand, regions_around
-from passkit.schedule.block_parts import ProductPart
+from passkit.schedule.block_nest import ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

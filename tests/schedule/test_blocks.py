@@ -13,8 +13,9 @@ from passkit.planner.blocks import dot_tile
 from passkit.reasons.nest_report import nest_report
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import check_block
-from passkit.schedule.block_parts import BlockNest, block_nest
+from passkit.schedule.block_nest import BlockNest
 from passkit.schedule.block_text import block_text, parse_block
+from passkit.transforms.block_parts import block_nest
 from tests.nest_kernels import attention, stitched_graphs
 from tests.planned import plan
 from tests.schedule.nests import CUDA

@@ -1,0 +1,111 @@
+"""The parts of a stitched kernel, as far as GPUs have schedules of them."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from passkit.ast import Expr, Var
+from passkit.ast.stage import Buffer, Let, Stage
+from passkit.values import dtype as dt
+from passkit.values.size import Extent
+
+ROW = Var("own_row", dt.int64)
+"""The row of a tile that a statement is executed for, counted from the tile's first."""
+
+
+@frozen(eq=False)
+class Operand:
+    """A matrix of a product, of each head of a tile.
+
+    Attributes:
+        buffer: the buffer.
+        start: its first element, of the tile's first head.
+        down: the distance from one row to the next.
+        along: the distance from one column to the next.
+        head: the distance from one head to the next.
+    """
+
+    buffer: str
+    start: Expr
+    down: int
+    along: int
+    head: int
+
+
+@frozen(eq=False)
+class ProductPart:
+    """A matrix product, of each of some heads.
+
+    Attributes:
+        a, b, c: the operands and the result.
+        heads: the heads of a tile, at most.
+        head_bound: the heads that are left for the last tile; None if all tiles have as many.
+        rows: the rows of the result that a tile has, at most, of a head.
+        bound: the rows that are left for the last tile; None if all tiles have as many.
+        columns: its columns.
+        steps: the products that are added to an element.
+    """
+
+    a: Operand
+    b: Operand
+    c: Operand
+    heads: int
+    head_bound: Expr | None
+    rows: int
+    bound: Expr | None
+    columns: int
+    steps: int
+
+
+@frozen(eq=False)
+class RowPart:
+    """A part that goes through rows one by one; indices of rows are those of `ROW`.
+
+    Attributes:
+        stages: the passes over a row, and what is computed once per row.
+        rows: the rows of a tile, at most.
+        bound: the rows that are left for the last tile; None if all tiles have as many.
+        axis: the variable along a row.
+        length: the elements of a row.
+        is_reduced: whether a row is reduced.
+        buffers: the buffers that it reads or writes.
+        reads: those that it reads.
+        writes: those that it writes.
+        wide: those of them in shared memory that it goes through along a row.
+        partial: those that it writes from another than the first element of a row on.
+    """
+
+    stages: tuple[Stage, ...]
+    rows: int
+    bound: Expr | None
+    axis: Var
+    length: int
+    is_reduced: bool
+    buffers: frozenset[str]
+    reads: frozenset[str]
+    writes: frozenset[str]
+    wide: frozenset[str]
+    partial: frozenset[str]
+
+
+@frozen(eq=False)
+class BlockNest:
+    """A stitched kernel.
+
+    Attributes:
+        params: its parameters.
+        shared: its arrays in shared memory.
+        values: the positions in the group of the values that lie in them, in their order.
+        lengths: the elements of a row of each of these values; 0 for a value of each row.
+        lets: the definitions of a tile's coordinates.
+        parts: the parts, in order.
+        tiles: the number of tiles.
+    """
+
+    params: tuple[Buffer, ...]
+    shared: tuple[Buffer, ...]
+    values: tuple[int, ...]
+    lengths: tuple[int, ...]
+    lets: tuple[Let, ...]
+    parts: tuple[ProductPart | RowPart, ...]
+    tiles: Extent

@@ -1,0 +1,91 @@
+"""The parts of a stitched kernel, read from the statements that its group is lowered to.
+
+Definitions of the tile's coordinates that several parts have are one.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from passkit.analysis.group import Group
+from passkit.analysis.params import params_of
+from passkit.analysis.tilemap import TileMap
+from passkit.ast.stage import Dot, Place, Stage
+from passkit.diagnostics import Diagnostic
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
+from passkit.schedule.shared_plan import plan_shared
+from passkit.schedule.tiling import Composition
+from passkit.transforms.block_coordinates import BlockCoordinates
+from passkit.transforms.build_nests import multi_nest_parts
+from passkit.transforms.read_product_part import read_product_part
+from passkit.transforms.read_row_part import read_row_part
+from passkit.values import dtype as dt
+
+
+def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
+    """Return the parts of a stitched kernel, or why GPUs have no schedule of them.
+
+    Args:
+        group: the group.
+        schedule: its schedule, with the tiling of its values.
+    """
+    multi_nest = schedule.multi_nest
+    if multi_nest is None:
+        return Diagnostic("tile.composition")
+    problem = _unsupported(group, multi_nest)
+    if problem is not None:
+        return problem
+    nests = tuple(
+        p if p.schedule is None else evolve(p, schedule=_in_registers(p.schedule))
+        for p in multi_nest.nests
+    )
+    plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=nests), block=None)
+    shared = plan_shared(group, plain)
+    values = tuple(a.number for a in shared.arrays)
+    layouts = dict(multi_nest.layouts)
+    lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
+    arrays = shared.buffers(of_row=False, has_offsets=True)
+    tile = BlockCoordinates(arrays, lengths)
+    parts: list[ProductPart | RowPart] = []
+    for part in multi_nest_parts(group, plain, shared):
+        names = tile.define(part.lets)
+        read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
+        stages = tuple(s for s in part.stages if isinstance(s, Stage))
+        for own in (*read, *([read_row_part(part, stages, names, tile)] if stages else ())):
+            if isinstance(own, Diagnostic):
+                return own
+            parts.append(own)
+    params = params_of(group.graph)
+    lets = tuple(tile.lets)
+    return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles)
+
+
+def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:
+    """Return why GPUs have no schedule of a group with these nests: a dtype, or an order."""
+    for node in group.graph.nodes:
+        for entry in node.entries:
+            if entry.dtype is not dt.float32:
+                return Diagnostic("block.dtype", {"value": node.label, "dtype": entry.dtype})
+    for part in multi_nest.nests:
+        if part.schedule is None:
+            continue
+        composition = part.schedule.composition
+        if composition not in (Composition.ROW, Composition.THREAD):
+            return Diagnostic("block.order", {"composition": composition.value})
+    return None
+
+
+def _row_length(tile_map: TileMap) -> int:
+    """Return the elements of a row of a tile's part of a value; 0 if it has no known row."""
+    if not tile_map.dims or tile_map.dims[-1].count != 1:
+        return 0
+    length = tile_map.shape[-1]
+    return length if isinstance(length, int) and length > 1 else 0
+
+
+def _in_registers(schedule: Schedule) -> Schedule:
+    """Return the schedule of a part with the values between its stages in registers."""
+    return evolve(
+        schedule, staged=tuple(StagedValue(k.value, Place.LANES) for k in schedule.staged)
+    )

@@ -1,0 +1,228 @@
+"""The parts of a stitched kernel that go through rows, read from statements it is lowered to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+from passkit.ast import Binary, Expr, Load
+from passkit.ast.index import Known, Sum, expression, normal
+from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
+from passkit.ast.tidy import expressions, map_statement, replace_children
+from passkit.diagnostics import Diagnostic
+from passkit.ir.index import times, with_literals
+from passkit.ir.rewrite import loads_in, substitute
+from passkit.schedule.block_nest import ROW, RowPart
+from passkit.schedule.tiling import Composition
+from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
+from passkit.values import dtype as dt
+
+
+def read_row_part(
+    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+) -> RowPart | Diagnostic:
+    """Return a part that goes through rows, or why there is no schedule of it.
+
+    Args:
+        part: the part.
+        stages: its stages.
+        names: what stands for its variables.
+        tile: the coordinates of the tile.
+    """
+    loops = [x for s in stages for x in s.loops]
+    if any(len(s.loops) > 1 for s in stages) or not loops:
+        return Diagnostic("block.order", {"composition": Composition.BLOCK.value})
+    rows = _rows_of(part, stages, names, tile)
+    if isinstance(rows, Diagnostic):
+        return rows
+    axis, extents = loops[0].var, Known(((loops[0].var.name, rows.length),))
+    changed = tuple(_with_values(s, rows.values, extents) for s in stages)
+    statements = [s for x in changed for s in (*x.before, *x.body, *x.after)]
+    for s in statements:
+        if isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is not None):
+            return Diagnostic("block.order", {"composition": Composition.COLUMN.value})
+    accesses = list(_accesses(statements, tile))
+    stores = [(s.buffer, tile.sum(s.index)) for s in statements if isinstance(s, Store)]
+    result = RowPart(
+        stages=changed,
+        rows=rows.window.rows,
+        bound=rows.window.bound,
+        axis=axis,
+        length=rows.length,
+        is_reduced=any(isinstance(s, Fold) for s in statements),
+        buffers=frozenset(b for b, _ in accesses),
+        reads=_reads_of(statements),
+        writes=frozenset(b for b, _ in stores),
+        wide=frozenset(b for b, at in accesses if b in tile.place and at.coefficient(axis) != 0),
+        partial=frozenset(b for b, at in stores if at.constant != 0),
+    )
+    written: dict[str, set[Sum]] = {}
+    for buffer, at in stores:
+        if buffer in tile.place:
+            written.setdefault(buffer, set()).add(at)
+    pitches = {b: 0 if rows.is_single else max(n, 1) for b, n in tile.length_of.items()}
+    problems = (
+        Diagnostic("block.access", {"buffer": buffer})
+        for buffer, index in accesses
+        if buffer in tile.place
+        and not (
+            _is_in_row(result, index, tile.length_of[buffer], pitches[buffer])
+            and _is_of_its_thread(buffer, index, written, tile)
+        )
+    )
+    return next(problems, result)
+
+
+@frozen(eq=False)
+class _Rows:
+    """The rows of a part.
+
+    Attributes:
+        window: those of a tile.
+        length: the elements of a row.
+        is_single: whether a tile has one row, so that no index depends on it.
+        values: what stands for the variables of the part.
+    """
+
+    window: Window
+    length: int
+    is_single: bool
+    values: Mapping[str, Expr]
+
+
+def _rows_of(
+    part: Part, stages: Sequence[Stage], names: Mapping[str, Expr], tile: BlockCoordinates
+) -> _Rows | Diagnostic:
+    """Return the rows of a part, whose stages have a loop each; or that there are none.
+
+    The arguments are those of `read_row_part`.
+    """
+    loops = [x for s in stages for x in s.loops]
+    axis, problem = loops[0].var, Diagnostic("block.rows")
+    ends = [ends_of(x, names) for x in loops]
+    along = tile.window(*ends[0])
+    if any(e != ends[0] for e in ends) or any(x.var != axis for x in loops):
+        return problem
+    if isinstance(along, Diagnostic) or along.bound is not None:
+        return problem  # of unequal rows, or the last tile has fewer elements of one
+    length = along.rows
+    values = dict(names)
+    window: Window | Diagnostic = Window(ZERO, 1, None)
+    flat = 0 if part.rows is not None else _flat_length(stages, along.rows, tile)
+    if part.rows is not None:
+        first, last = ends_of(part.rows, names)
+        window = tile.window(first, last)
+        values[part.rows.var.name] = Binary("+", first, ROW, dt.int64)
+        if not tile.is_zero(along.first):
+            return problem
+    elif flat:
+        length, window = flat, Window(along.first, along.rows // flat, None)
+        row = Binary("+", along.first, times(ROW, flat), dt.int64)
+        values[axis.name] = Binary("+", row, axis, dt.int64)
+    elif not tile.is_zero(along.first):  # a tile has a part of the row
+        values[axis.name] = Binary("+", along.first, axis, dt.int64)
+    if isinstance(window, Diagnostic) or not length or not window.rows:
+        return problem
+    for let in part.row_lets:
+        values[let.var.name] = with_literals(substitute(let.value, values))
+    return _Rows(window, length, part.rows is None and not flat, values)
+
+
+def _flat_length(stages: Sequence[Stage], count: int, tile: BlockCoordinates) -> int:
+    """Return the length of rows that a part goes through as one; 0 if it does not.
+
+    It is that of a value in shared memory. ``count`` are the elements of all rows.
+    """
+    statements = [s for x in stages for s in x.body]
+    if any(not isinstance(s, (Let, Store)) for s in statements):
+        return 0  # what is reduced is all of it
+    buffers = _reads_of(statements) | {s.buffer for s in statements if isinstance(s, Store)}
+    lengths = {tile.length_of[b] for b in buffers if b in tile.length_of}
+    length = lengths.pop() if len(lengths) == 1 else 0
+    return length if length and count % length == 0 and count > length else 0
+
+
+def _is_in_row(part: RowPart, index: Sum, length: int, pitch: int) -> bool:
+    """Return whether an index of shared memory is that of an element of the own row.
+
+    Args:
+        part: the part.
+        index: the index.
+        length: the elements of a row of the array; 0 for a value of each row.
+        pitch: the distance of rows.
+    """
+    last = index.constant
+    if not isinstance(last, int) or any(not isinstance(c, int) for _, c in index.terms):
+        return False
+    step = index.coefficient(part.axis)
+    is_even = step in (0, 1) and (part.rows == 1 or index.coefficient(ROW) == pitch)
+    if not is_even or any(atom not in (ROW, part.axis) for atom, _ in index.terms):
+        return False
+    return 0 <= last < last + (part.length if step else 1) <= max(length, 1)
+
+
+def _is_of_its_thread(
+    buffer: str, index: Sum, written: Mapping[str, set[Sum]], tile: BlockCoordinates
+) -> bool:
+    """Return whether a thread accesses nothing that another one writes.
+
+    Of the bytes that a part writes each thread reads those that it writes. ``written`` has the
+    indices of the stores to each array.
+    """
+    low, high = tile.place[buffer]
+    for name, stores in written.items():
+        begin, end = tile.place[name]
+        if begin < high and low < end and stores != {index}:
+            return False
+    return True
+
+
+def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
+    """Return the names of the buffers that statements load from."""
+    return frozenset(x.buffer for s in statements for e in expressions(s) for x in loads_in(e))
+
+
+def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterator[tuple[str, Sum]]:
+    """Yield the buffer and the index of each store, and of each load in an expression.
+
+    Neither prefetches nor the buffers that hold partial results of reductions and scans are
+    accesses here.
+    """
+    for s in statements:
+        if isinstance(s, Store):
+            yield s.buffer, tile.sum(s.index)
+        for x in expressions(s):
+            for load in loads_in(x):
+                yield load.buffer, tile.sum(load.index)
+
+
+def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
+    """Return a stage with expressions in place of variables, and literals of known sizes.
+
+    Indices of loads and stores are canonical, for variables of these extents.
+    """
+
+    def change(x: Expr) -> Expr:
+        return indexed(with_literals(substitute(x, values)))
+
+    def indexed(x: Expr) -> Expr:
+        if isinstance(x, Load):
+            return Load(x.buffer, place(indexed(x.index)), x.dtype)
+        return replace_children(x, indexed)
+
+    def place(x: Expr) -> Expr:
+        return with_literals(expression(normal(x, extents)))
+
+    def changed(s: Statement) -> Statement:
+        s = map_statement(s, change)
+        return evolve(s, index=place(s.index)) if isinstance(s, Store) else s
+
+    return evolve(
+        stage,
+        before=tuple(Let(s.var, change(s.value)) for s in stage.before),
+        body=tuple(changed(s) for s in stage.body),
+        after=tuple(
+            evolve(s, index=place(change(s.index)), value=change(s.value)) for s in stage.after
+        ),
+    )
