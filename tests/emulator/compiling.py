@@ -21,7 +21,9 @@ from tests.libraries import library
 HERE = Path(__file__).parent
 PREAMBLE = CUDA.preamble
 """The functions that generated CUDA kernels may call."""
-HEADER = f'#include "cuda.h"\n#line 1 "preamble"\n{PREAMBLE}'
+_INLINE = PREAMBLE.replace("static __device__", "static inline __device__")
+HEADER = f'#include "cuda.h"\n#line 1 "preamble"\n{_INLINE}'
+"""What units include. At -O0 g++ writes functions that are not inline into each of them."""
 MAX_KERNELS = 200
 """The most kernels in a translation unit."""
 FLAGS = (
@@ -39,6 +41,8 @@ FLAGS = (
     "--param=tsan-instrument-func-entry-exit=0",
     "--param=tsan-distinguish-volatile=1",
 )
+LINKED = ("-shared", "-nostdlib", "-fno-use-linker-plugin", "-lgcc")
+"""Options of the linker: the process has loaded the other libraries with the machine."""
 
 
 def cuda_text(ast: KernelAST, name: str) -> str:
@@ -106,11 +110,10 @@ def _library(texts: Mapping[str, str]) -> Any:
 
 
 def _shared_library(text: str, *flags: str) -> Any:
-    stem = folder().new()
-    source, object_file, shared = (str(stem.with_suffix(s)) for s in (".cpp", ".o", ".so"))
-    Path(source).write_text(text)
-    run("g++", *FLAGS, *flags, "-c", f"-I{HERE}", "-o", object_file, source)
-    run("g++", "-shared", "-o", shared, object_file)
+    source = folder().new().with_suffix(".cpp")
+    source.write_text(text)
+    shared = str(source.with_suffix(".so"))
+    run("g++", *FLAGS, *flags, f"-I{HERE}", "-o", shared, str(source), *LINKED)
     return ctypes.CDLL(shared)
 
 
