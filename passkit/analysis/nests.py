@@ -71,6 +71,8 @@ def source_of(
     Returns: None if the element is computed.
     """
     while not (is_leaf(entry.node) or entry.node in stored):
+        if entry.node.op is None or not entry.node.op.has_attr("FElement"):
+            return None  # it computes, as reductions do
         accesses = accesses_of(entry.node, index, extents)
         if not accesses.plain:
             return None

@@ -236,6 +236,25 @@ def test_keep_together_joins_independent_nodes() -> None:
 
 
 @pytest.mark.parametrize(
+    "operand",
+    [
+        "reduce_sum(x, axis=0)",
+        "reduce_sum(x, axis=0, keepdims=true)",
+        "reshape(reduce_max(x, axis=(0, 1)), shape=(1, 33))",
+        "reshape(cumsum(x, axis=2), shape=(80, 33))",
+    ],
+)
+def test_products_of_reductions_share_their_kernel(operand: str, rng: Any) -> None:
+    """A product reads the result of a reduction or a scan in one kernel, of whatever rank."""
+    graph = pk.parse(f"x: f32[2, 40, 33]; w: f32[33, 8]; s = {operand}; return matmul(s, w)")
+    exe = pk.compile(graph, keep_together=[["s", "matmul"]])
+    feeds = feeds_of(graph, rng)
+
+    assert len(exe.steps) == 1
+    agrees(graph, feeds, exe(feeds), 2e-4)
+
+
+@pytest.mark.parametrize(
     "text, options, reason",
     [
         (
