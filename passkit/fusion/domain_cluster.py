@@ -21,7 +21,6 @@ class DomainCluster:
     """Operators that are computed together in one iteration domain.
 
     Attributes:
-        depth: its position in the order of clusters: edges lead to clusters of larger depth.
         shape: the shape of the domain.
         members: the operators, with whether each has a value at each point or one of each row.
         duplicated: operators of other clusters that it computes as well.
@@ -30,7 +29,6 @@ class DomainCluster:
         reads: the values that it reads from outside.
     """
 
-    depth: int
     shape: Shape
     members: dict[Node, ValueKind] = field(factory=dict)
     duplicated: dict[Node, None] = field(factory=dict)
@@ -40,11 +38,11 @@ class DomainCluster:
     _space: Domain | None = None
 
     @classmethod
-    def begin(cls, graph: Graph, node: Node, depth: int = 0) -> DomainCluster:
+    def begin(cls, graph: Graph, node: Node) -> DomainCluster:
         """Return the cluster of one operator, in the domain of what it computes or reduces."""
         reduction = reduced_axes_of(node)
         entry = node.inputs[0] if reduction is not None else node.entries[0]
-        cluster = cls(depth, graph.shape(entry))
+        cluster = cls(graph.shape(entry))
         if reduction is not None:
             cluster.reduced, cluster.chunks = reduction.axes, reduction.chunks
         cluster.add(node, ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED)

@@ -86,6 +86,14 @@ class MergeGraph:
         self._contract(first, [v for v in region if v in vertices and v != first])
         return first
 
+    def set_predecessors(self, vertex: int, before: Set[int]) -> None:
+        """Replace the vertices that must run before one; paths from all of them lead to it."""
+        for other in self.predecessors[vertex] - before:
+            self.successors[other].discard(vertex)
+        for other in before:
+            self.successors[other].add(vertex)
+        self.predecessors[vertex] = set(before)
+
     def _contract(self, first: int, others: Collection[int]) -> None:
         """Give the edges and members of ``others`` to ``first``."""
         inside = {first, *others}

@@ -190,13 +190,23 @@ def test_groups_that_would_depend_on_each_other_are_joined(order: str, results: 
 
 
 def test_groups_that_cannot_be_joined_are_put_in_order() -> None:
-    """A group is moved after a group that it reads, if no other group reads it before."""
+    """Groups of two domains that read each other's values are kernels in an order."""
     text = """x: f32[3, 9]; t = transpose(x); m = reduce_mean(x, axis=0)
     v = reduce_mean(mul(t, t), axis=1)
     return div(sub(x, m), sqrt(sub(v, mul(m, m))))"""
 
     assert 2 <= len(groups(text, disabled=["MoveTransposes"])) <= 3
     assert len(groups(text)) == 1
+
+
+def test_groups_of_any_depth_are_merged() -> None:
+    """A producer that a library reads early is merged with one behind two library calls."""
+    text = """x: f32[8, 8]; y: f32[8, 8]; w: f32[8, 8]; a = exp(x); u = matmul(a, w)
+    b = tanh(matmul(matmul(y, w), w)); c = add(a, b); return u, c"""
+    log = fused(text).attrs["fusion_log"]
+
+    assert groups(text) == ["exp tanh add"]
+    assert {d.code for d in log if d.consumer == "c"} == {"fused.domain"}
 
 
 TEXT = "x: f32[8]; a = exp(x); b = neg(a); c = sqrt(floor(b)); return c"

@@ -278,3 +278,36 @@ def test_clusters_that_are_duplicated_entirely_are_not_live() -> None:
     assert quotient.live == {quotient.cluster_of[n] for n in (b, c)}
     assert quotient.live_outs({quotient.cluster_of[a]}) == []
     assert [n.op for n in contracted_and_flattened(quotient).nodes if n.op].count(a.op) == 2
+
+
+def test_paths_after_predecessors_are_replaced() -> None:
+    """A vertex may follow any vertices that precede it: paths and merges stay right."""
+    draw, refused, replaced = random.Random(3), 0, 0
+    for _ in range(500):
+        predecessors = random_predecessors(draw)
+        quotient = MergeGraph(predecessors)
+        edges: dict[int, set[int]] = {v: set() for v in quotient.members}
+        for v, before in enumerate(predecessors):
+            for other in before:
+                edges[other].add(v)
+        for _ in range(6):
+            vertex = draw.choice(list(quotient.members))
+            earlier = sorted(v for v in quotient.members if vertex in reachable(edges, [v]))
+            before = set(draw.sample(earlier, draw.randint(0, len(earlier))))
+            quotient.set_predecessors(vertex, before)
+            for v, others in edges.items():
+                others.discard(vertex)
+                others |= {vertex} if v in before else set()
+            replaced += bool(before)
+            some = draw.sample(list(quotient.members), min(2, len(quotient.members)))
+            is_legal = not between(edges, some)
+            refused += not is_legal
+            assert quotient.can_merge(some) == is_legal
+            if len(some) > 1 and is_legal:
+                merged = merged_edges(edges, some)
+                name = quotient.merge(some)
+                edges = {name if v == min(some) else v: w for v, w in merged.items()}
+                edges = {v: {name if u == min(some) else u for u in w} for v, w in edges.items()}
+            place = {v: k for k, v in enumerate(quotient.order)}
+            assert all(place[v] < place[w] for v, others in edges.items() for w in others)
+    assert refused > 100 and replaced > 500

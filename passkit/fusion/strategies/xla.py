@@ -115,7 +115,7 @@ class _Basic:
         if problem is not None:
             return problem
         members = {**cluster.members, node: ValueKind.POINT}
-        merged = DomainCluster(0, cluster.shape, members, {}, cluster.reduced, cluster.chunks)
+        merged = DomainCluster(cluster.shape, members, {}, cluster.reduced, cluster.chunks)
         return check_crossing_reads(self.graph, merged, cluster, other)
 
     def _check_reads(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
