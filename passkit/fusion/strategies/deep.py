@@ -169,18 +169,20 @@ class _Deep:
         members = sorted(self.quotient.members[cluster], reverse=True)
         return [operators[k].nodes[0] for k in members]
 
-    def _num_schedulable(self, fused: Sequence[int]) -> int:
-        """Return how many clusters, from the first on, have a schedule as one kernel."""
-        fits, fails = 1, len(fused) + 1
+    def _num_schedulable(self, clusters: Sequence[int]) -> int:
+        """Return how many clusters, from the first on, have a schedule as one kernel.
+
+        As a rule all have one; if not, the number is found by bisection.
+        """
+        fits, fails = 1, len(clusters) + 1
         while fails - fits > 1:
-            # All of them are tried first: as a rule they have one.
-            count = len(fused) if fails > len(fused) else (fits + fails) // 2
-            problem = self.legality.check(self.quotient, fused[:count], Level.FULL)
+            count = len(clusters) if fails > len(clusters) else (fits + fails) // 2
+            problem = self.legality.check(self.quotient, clusters[:count], Level.FULL)
             if problem is None:
                 fits = count
             else:
                 fails = count
-                self.outside[fused[count - 1], fused[0]] = problem
+                self.outside[clusters[count - 1], clusters[0]] = problem
         return fits
 
     # Beside each other.
@@ -201,21 +203,21 @@ class _Deep:
     def _merge_layer(self, alike: Sequence[int]) -> set[int]:
         """Merge clusters of one layer and shape within limits; return the merged clusters."""
         merged: set[int] = set()
-        group: list[int] = []
-        for cluster in alike:
-            if group and self._is_legal_layer([*group, cluster]):
-                group.append(cluster)
-            else:
-                merged |= self._merge(group)
-                group = [cluster]
-        return merged | self._merge(group)
+        while alike:
+            count = 1
+            while count < len(alike) and self._is_legal_layer(alike[: count + 1]):
+                count += 1
+            count = self._num_schedulable(alike[:count])
+            merged |= self._merge(alike[:count])
+            alike = alike[count:]
+        return merged
 
     def _is_legal_layer(self, clusters: Sequence[int]) -> bool:
         """Return whether clusters of one layer may be one kernel, of a limited number of bytes."""
         nodes = [n for k in clusters for n in self._nodes(k)]
         if self._nbytes(nodes) > self.context.target.fusion.layer_bytes:
             return False
-        return self.legality.check(self.quotient, clusters, Level.FULL) is None
+        return self.legality.check(self.quotient, clusters) is None
 
     def _nbytes(self, nodes: Sequence[Node]) -> int:
         """Return the bytes that nodes read and compute."""
