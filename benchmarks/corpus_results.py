@@ -18,16 +18,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import corpus_graphs  # noqa: E402  (after the path)
 from campaign import reports  # noqa: E402
+from corpus_feeds import elements_of, feeds_of, sizes_of  # noqa: E402
 
 import passkit as pk  # noqa: E402
-from passkit.values.size import evaluate, symbols_of  # noqa: E402
 from tests.emulator import EmulatedDevice  # noqa: E402
 from tests.emulator.graph_checks import failure_of  # noqa: E402
 from tests.emulator.programs import emulated  # noqa: E402
@@ -35,7 +33,6 @@ from tests.random_graphs import Case  # noqa: E402
 
 ELEMENTS = {"cuda": 1 << 16, "opencl": 1 << 22}
 """The most elements of all values of a graph, by target: the emulator takes microseconds each."""
-PRIMES = (7, 13, 5, 11, 3, 17)
 BATCH = 40
 
 
@@ -43,40 +40,6 @@ def cases() -> list[corpus_graphs.CorpusCase]:
     """Return the graphs of the corpus but random ones over all operators."""
     every = corpus_graphs.cases(pk)
     return [c for c in every if not c.name.removeprefix("random_").isdigit()]
-
-
-def sizes_of(graph: Any) -> dict[str, int]:
-    """Return a small prime for each unknown size of a graph's inputs, by name."""
-    names: dict[str, int] = {}
-    for node in graph.inputs:
-        for symbol in sorted(symbols_of(node.entries[0].shape or ())):
-            names.setdefault(symbol, PRIMES[len(names) % len(PRIMES)])
-    return names
-
-
-def elements_of(graph: Any, sizes: dict[str, int]) -> int:
-    """Return the number of elements of all values of a graph; unknown ones count as one."""
-    total = 0
-    for node in graph.nodes:
-        for entry in node.entries:
-            shape = entry.shape or ()
-            counted = [e for e in shape if symbols_of([e]) <= sizes.keys()]
-            total += int(np.prod([int(evaluate(e, sizes)) for e in counted], dtype=np.int64))
-    return total
-
-
-def feeds_of(graph: Any, sizes: dict[str, int]) -> dict[str, Any]:
-    """Return normally distributed feeds; those of integers are from 0 to 3."""
-    rng = np.random.default_rng(0)
-    feeds: dict[str, Any] = {}
-    for node in graph.inputs:
-        entry = node.entries[0]
-        shape = [int(evaluate(n, sizes)) for n in entry.shape or ()]
-        dtype = entry.dtype.numpy
-        is_float = np.issubdtype(dtype, np.inexact) or dtype.kind == "V"
-        values = rng.standard_normal(shape) if is_float else rng.integers(0, 4, shape)
-        feeds[graph.names[node]] = values.astype(dtype)
-    return feeds
 
 
 def check(case: corpus_graphs.CorpusCase, target: str, most: int) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Kill processes, start many at once and fill disks: results are right, or an error is passkit's.
 
     python benchmarks/fault_injection.py                  # 100 kills, 50 processes, 15 full disks
-    python benchmarks/fault_injection.py --kills 5 --processes 4 --seed 7
+    python benchmarks/fault_injection.py --kills 5 --processes 4 --seed 7 --json FILE
 
 A small program compiles two kernels and compares its results with the interpreter's:
 
@@ -14,7 +14,9 @@ A small program compiles two kernels and compares its results with the interpret
   or ends in a PasskitError; with more space it is right. The disk is a tmpfs in a mount namespace
   of its own, which `unshare` creates.
 
-Prints a line for each fault and each kind of injection, and exits 1 if there was a fault.
+Prints a line for each fault and each kind of injection, and exits 1 if there was a fault. A run of
+the usual size writes `results/fault-injection.json`, which ``show.py middle`` reads: the commit,
+the date, the counts and the printed lines.
 """
 
 from __future__ import annotations
@@ -30,11 +32,18 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT)]
+
+from random_campaigns import commit  # noqa: E402  (after the path)
+
+RECORD = ROOT / "benchmarks" / "results" / "fault-injection.json"
+KILLS, PROCESSES = 100, 50
 PATIENCE = 900.0
 """Seconds after which a run counts as hanging."""
 DISKS = ("size=4k", "size=100k", "size=1060k", "nr_inodes=3", "nr_inodes=9")
@@ -73,6 +82,7 @@ class FaultBench:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.faults = folder, 0
+        self.lines: list[str] = []
         self.cache, self.scratch = folder / "cache", folder / "tmp"
         self.scratch.mkdir(mode=0o700)
 
@@ -114,7 +124,12 @@ class FaultBench:
         """Count and print a fault unless ``holds``."""
         if not holds:
             self.faults += 1
-            print(f"fault: {case}", flush=True)
+            self.tell(f"fault: {case}")
+
+    def tell(self, line: str) -> None:
+        """Print a line, and keep it for the record."""
+        self.lines.append(line)
+        print(line, flush=True)
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -146,10 +161,7 @@ def kill(bench: FaultBench, count: int, rng: random.Random) -> None:
         bench.end(bench.begin(number + 1.5), f"after kill {number}")
     bench.end(bench.begin(0.25), "the last run")
     bench.expect(not bench.compilers(), f"{bench.compilers()} folders of compilers are left")
-    print(
-        f"{count} runs, {killed} of them killed, {compiling} while compilers were at work",
-        flush=True,
-    )
+    bench.tell(f"{count} runs, {killed} of them killed, {compiling} while compilers were at work")
 
 
 def crowd(bench: FaultBench, count: int) -> None:
@@ -164,7 +176,7 @@ def crowd(bench: FaultBench, count: int) -> None:
     )
     bits = {report.get("bits") for report in program_reports}
     bench.expect(len(bits) == 1, f"{len(bits)} different results")
-    print(f"{count} processes at once: {len(bits)} result", flush=True)
+    bench.tell(f"{count} processes at once: {len(bits)} result")
 
 
 def full_disks(bench: FaultBench) -> None:
@@ -184,31 +196,48 @@ def full_disks(bench: FaultBench) -> None:
         subprocess.run([*mount, f"remount,{LARGE_DISK}"], check=True)
         bench.end(bench.begin(0.5, **environ), f"{case}, then with room")
         subprocess.run(["umount", str(disk)], check=True)
-    print(f"{len(cases)} full disks: {dict(outcomes)}", flush=True)
+    bench.tell(f"{len(cases)} full disks: {dict(outcomes)}")
 
 
-def main() -> int:
+def disks_of_their_own(bench: FaultBench) -> None:
+    """Run `full_disks` in a process that may mount, and add its lines and faults."""
+    disks = bench.folder / "disks"
+    disks.mkdir()
+    command = ["unshare", "--map-root-user", "--mount"]
+    command += [sys.executable, __file__, "--disks", str(disks)]
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    for line in process.stdout.splitlines():
+        bench.tell(line)
+    bench.faults += process.returncode
+
+
+def main(arguments: list[str] | None = None) -> int:
     """Inject all kinds of faults. Return 1 if there was a fault."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
-    parser.add_argument("--kills", type=int, default=100, help="runs that are killed (100)")
-    parser.add_argument("--processes", type=int, default=50, help="processes at once (50)")
+    parser.add_argument("--kills", type=int, default=KILLS, help="runs that are killed")
+    parser.add_argument("--processes", type=int, default=PROCESSES, help="processes at once")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of kills (0)")
+    parser.add_argument("--json", type=Path, help="the record; of the usual size, in results/")
     parser.add_argument("--disks", type=Path, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if args.disks:
         bench = FaultBench(args.disks)
         full_disks(bench)
         return min(bench.faults, 100)
+    version, begun = commit(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="passkit-") as folder:
         bench = FaultBench(Path(folder))
         kill(bench, args.kills, random.Random(args.seed))
         crowd(bench, args.processes)
-        disks = Path(folder, "disks")
-        disks.mkdir()
-        command = ["unshare", "--map-root-user", "--mount"]
-        command += [sys.executable, __file__, "--disks", str(disks)]
-        bench.faults += subprocess.run(command, check=False).returncode
-    print(f"{args.kills} kills, {args.processes} processes, full disks: {bench.faults} faults")
+        disks_of_their_own(bench)
+    bench.tell(f"{args.kills} kills, {args.processes} processes, full disks: {bench.faults} faults")
+    usual = args.kills >= KILLS and args.processes >= PROCESSES
+    if path := args.json or (RECORD if usual else None):
+        counts = {"kills": args.kills, "processes": args.processes, "faults": bench.faults}
+        stamp = {"commit": version, "date": str(date.today())}
+        took = {"seconds": round(time.monotonic() - begun)}
+        record = {**stamp, **counts, **took, "lines": bench.lines}
+        path.write_text(json.dumps(record, indent=1) + "\n")
     return 1 if bench.faults else 0
 
 

@@ -10,9 +10,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 
@@ -27,15 +28,23 @@ class Pipe:
         python: path of the interpreter.
         module: module whose `__main__` calls `serve`.
         threads: number of threads, passed on the command line.
+        environment: environment variables that the process has beside this one's.
 
     Raises:
         PipeError: that Python lacks what it needs.
     """
 
-    def __init__(self, python: str, module: str, threads: int) -> None:
+    def __init__(
+        self,
+        python: str,
+        module: str,
+        threads: int,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.process = subprocess.Popen(
             [python, "-m", module, str(threads)],
             cwd=Path(__file__).parent,
+            env={**os.environ, **environment},
             stdin=-1,
             stdout=-1,
             text=True,

@@ -6,17 +6,22 @@ Texts of kernels are compared with another version's by `corpus.py`. Random grap
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 
+import fault_injection
+import kernels_against
+import shows_against
 import suite_pieces
 
 import shows
-from shows import ROOT, Demand, Figure, ended, plans, tests
+from shows import ROOT, Demand, Figure, plans, tests
 from shows.records import recorded_pieces, recorded_random
 from tests import language, test_layers
 
@@ -46,6 +51,10 @@ FOLDERS = (
 """The folders of `passkit/` that are the middle."""
 MAX_LINES = 20_000
 GRAPHS, GROUPS = 10_000, 5_000
+KERNELS = 120
+BEFORE = "e29f45e6"
+"""The commit before the middle was rebuilt."""
+AGAINST = f"python benchmarks/kernels_against.py {BEFORE}"
 TARGETS = {
     "cpu": "CPU",
     "blocks": "block by block",
@@ -240,6 +249,44 @@ def fifty() -> Figure:
     return Figure(text, ratio <= 2, [own, other])
 
 
+def recorded_kernels(path: Path = kernels_against.RECORD) -> Figure:
+    """Read the record of `kernels_against.py`: kernels and calls beside an older version's."""
+    if not path.exists():
+        return Figure(f"{path.name} is missing: {AGAINST}", False)
+    record = json.loads(path.read_text())
+    text, is_met = kernels_against.summary(record)
+    number = sum(len(row["times"]["new"]["names"]) for row in record["rows"])
+    text += "" if number >= KERNELS else f"; {KERNELS} are required: {AGAINST}"
+    return Figure(text, is_met and number >= KERNELS, record["left_out"])
+
+
+def recorded_shows(path: Path = shows_against.RECORD) -> Figure:
+    """Read the record of `shows_against.py`: other demands beside those of an older version."""
+    command = f"python benchmarks/shows_against.py {BEFORE}"
+    if not path.exists():
+        return Figure(f"{path.name} is missing: {command}", False)
+    record = json.loads(path.read_text())
+    text, is_met = shows_against.summary(record)
+    recorded = {(row["subject"], row["demand"]) for row in record["rows"]}
+    missing = [key for key in shows_against.demands() if key not in recorded]
+    text += f"; {len(missing)} rows are missing: {command}" if missing else ""
+    return Figure(text, is_met and not missing, shows_against.worse_rows(record))
+
+
+def recorded_faults(path: Path = fault_injection.RECORD) -> Figure:
+    """Read the record of `fault_injection.py`, which has to be one of its usual size."""
+    if not path.exists():
+        return Figure(f"{path.name} is missing: python benchmarks/fault_injection.py", False)
+    record = json.loads(path.read_text())
+    usual = (fault_injection.KILLS, fault_injection.PROCESSES)
+    is_usual = all(
+        n >= m for n, m in zip((record["kills"], record["processes"]), usual, strict=True)
+    )
+    text = f"{record['lines'][-1]}; {record['commit']} of {record['date']}"
+    text += "" if is_usual else "; the usual size is required: python benchmarks/fault_injection.py"
+    return Figure(text, is_usual and record["faults"] == 0, record["lines"])
+
+
 def of_plans(
     measure: Callable[[], Figure], most: float, number: Callable[[Figure], float]
 ) -> Callable[[], Figure]:
@@ -297,8 +344,15 @@ DEMANDS: tuple[Demand, ...] = (
     ),
     Demand(
         "processes killed, many at once, full disks: right, or errors of passkit",
-        lambda: ended(["benchmarks/fault_injection.py"]),
-        slow=True,
+        recorded_faults,
+    ),
+    Demand(
+        f"{KERNELS} kernels of the CPU beside {BEFORE}: none above 1.05 times in 3 repetitions",
+        recorded_kernels,
+    ),
+    Demand(
+        f"demands on {', '.join(shows_against.SUBJECTS)} as well met as by {BEFORE}",
+        recorded_shows,
     ),
     Demand(
         "a newcomer's schedule rule and fusion strategy: tests pass",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,45 @@ def test_different_results_are_faults(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(fault_injection, "PROGRAM", program)
         fault_injection.crowd(bench, 2)
         assert bench.faults == faults
+
+
+def test_the_record_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run writes its lines, faults and commit; the table requires one of the usual size."""
+    import fault_injection
+    from shows import middle
+
+    record = tmp_path / "record.json"
+    monkeypatch.setattr(fault_injection, "PROGRAM", RIGHT)
+    monkeypatch.setattr(fault_injection, "RECORD", record)
+    monkeypatch.setattr(fault_injection, "disks_of_their_own", lambda bench: None)
+    assert not middle.recorded_faults(record).met
+
+    assert fault_injection.main(["--kills", "1", "--processes", "2"]) == 0
+    assert not record.exists()
+    assert fault_injection.main(["--kills", "1", "--processes", "2", "--json", str(record)]) == 0
+    small = middle.recorded_faults(record)
+    assert not small.met and "the usual size is required" in small.text
+    monkeypatch.setattr(fault_injection, "KILLS", 1)
+    monkeypatch.setattr(fault_injection, "PROCESSES", 2)
+    assert middle.recorded_faults(record).met
+
+    monkeypatch.setattr(fault_injection, "PROGRAM", REFUSED)
+    assert fault_injection.main(["--kills", "1", "--processes", "2"]) == 1
+    faulty = middle.recorded_faults(record)
+    assert json.loads(record.read_text())["faults"] >= 4
+    assert not faulty.met and faulty.text.startswith("1 kills, 2 processes, full disks: ")
+    assert "fault: process 0 of 2: {'error': 'CompilerError'}" in capsys.readouterr().out
+
+
+def test_faults_on_full_disks_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines and the number of faults come from the process that mounts the disks."""
+    import fault_injection
+
+    (tmp_path / "unshare").write_text("#!/bin/sh\necho fault: a full disk\nexit 3\n")
+    (tmp_path / "unshare").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    bench = fault_injection.FaultBench(tmp_path)
+    fault_injection.disks_of_their_own(bench)
+    assert bench.faults == 3 and bench.lines == ["fault: a full disk"]
