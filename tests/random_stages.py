@@ -117,7 +117,8 @@ class RandomKernel:
 
     def _lanes(self) -> Loop:
         wide = WIDTH if self.rows or self.over_rows else WIDTH * ROWS
-        return Loop(COL, number(0), number(wide), Level.CTA)
+        down = self.rng.random() < 0.15
+        return Loop(COL, number(0), number(wide), Level.CTA, down=down)
 
     def _own(self, buffer: str, in_rows: bool) -> Expr:
         """An index that each thread has for itself."""

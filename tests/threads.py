@@ -109,8 +109,9 @@ class Thread:
         stop = value(loop.stop)(e)
         if loop.limit is not None:
             stop = min(stop, value(loop.limit)(e))
-        for k in range(value(loop.start)(e) + first, stop, step):
-            yield {**e, loop.var.name: k}
+        start = value(loop.start)(e)
+        for k in range(first, stop - start, step):
+            yield {**e, loop.var.name: stop - 1 - k if loop.down else start + k}
 
     def _stage(self, stage: Stage, e: Names) -> None:
         over = [x for x in stage.loops if x.level is Level.WARP]

@@ -153,10 +153,18 @@ def _normalized(x: Expr, extents: Extents) -> Sum:
     """
     total = None
     if type(x) is Binary and x.op in _OF_BINARY:
-        total = _OF_BINARY[x.op](normal(x.a, extents), normal(x.b, extents), extents)
+        total = operation(x.op, normal(x.a, extents), normal(x.b, extents), extents)
     elif type(x) is Unary and x.op == "-":
         total = times(normal(x.x, extents), -1)
     return Sum(((x, 1),)) if total is None else total
+
+
+def operation(op: str, a: Sum, b: Sum, extents: Extents) -> Sum | None:
+    """Return a binary operation of two sums as a sum; None if it is none.
+
+    ``extents`` are the exclusive upper bounds of variables, which begin at 0, by name.
+    """
+    return _OF_BINARY[op](a, b, extents) if op in _OF_BINARY else None
 
 
 def _product(a: Sum, b: Sum) -> Sum | None:

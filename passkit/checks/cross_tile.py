@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from passkit.ast import Const, Expr, SizeOf, Var
 from passkit.ast.stage import Phase
 from passkit.checks.overlap import have_common_tile
-from passkit.checks.stage_accesses import StageAccess, are_disjoint
+from passkit.checks.stage_accesses import StageAccess
+from passkit.checks.stage_indices import may_meet
 from passkit.values.size import Extent
 
 
@@ -25,22 +26,22 @@ def cross_tile_races(
         accesses: its accesses to outputs.
         sizes: the values of the size arguments.
     """
-    tiles, tile = _number_of_tiles(phase.tile.stop, sizes), phase.tile.var.name
+    tiles, tile = _number_of_tiles(phase.tile.stop, sizes), phase.tile.var
     if tiles == 1:
         return
     by_buffer: dict[str, list[StageAccess]] = {}
     for access in accesses:
-        if access.form is not None:
+        if access.index is not None:
             by_buffer.setdefault(access.buffer, []).append(access)
     for group in by_buffer.values():
         for a in (x for x in group if x.is_store):
             part = phase.parts[a.part]
-            if isinstance(tiles, int) and part.span is None and not a.depends_on(tile):
+            if isinstance(tiles, int) and part.span is None and not a.element.depends_on(tile):
                 yield a, a
             for b in (x for x in group if not x.is_store):
-                is_cross_tile = a.depends_on(tile) and not b.depends_on(tile)
+                is_cross_tile = a.element.depends_on(tile) and not b.element.depends_on(tile)
                 is_cross_tile |= not have_common_tile(part, phase.parts[b.part])
-                if is_cross_tile and not are_disjoint(a, b):
+                if is_cross_tile and may_meet(a.element, b.element):
                     yield a, b
 
 

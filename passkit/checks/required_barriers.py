@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum, IntEnum
 
+from passkit.ast import Var
 from passkit.ast.stage import Buffer, Phase
 from passkit.checks.overlap import has_same_elements, have_common_tile
-from passkit.checks.stage_accesses import ROW, THREAD, StageAccess, are_disjoint
+from passkit.checks.stage_accesses import Executor, StageAccess
+from passkit.checks.stage_indices import ROW, THREAD, may_meet
 
 
 class RequiredBarrier(IntEnum):
@@ -52,7 +54,7 @@ class BarrierRequirements:
     """
 
     def __init__(self, phase: Phase, scratch: Mapping[str, Buffer]) -> None:
-        self.parts, self.tile, self.scratch = phase.parts, phase.tile.var.name, scratch
+        self.parts, self.tile, self.scratch = phase.parts, phase.tile.var, scratch
 
     def between(self, a: StageAccess, b: StageAccess) -> Iterator[tuple[Order, RequiredBarrier]]:
         """Yield in which orders ``b`` may follow ``a``, each with the barrier that it needs."""
@@ -73,40 +75,40 @@ class BarrierRequirements:
 
     def _within_stage(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
         """Return the barrier that two accesses of one stage need; there is no place for one."""
-        is_product = a is b and not a.has_known_threads
-        if are_disjoint(a, b) or is_product or self._follows_reduction(a, b):
+        is_product = a is b and a.executor is Executor.UNKNOWN
+        if _are_disjoint(a, b) or is_product or self._follows_reduction(a, b):
             return NONE
-        is_single = a.has_known_threads and not a.is_per_thread and not b.is_per_thread
+        x = a.element
+        is_single = a.executor is Executor.ALL and not b.is_per_thread
         if is_single and a.is_store and b.is_store:
-            is_alone = not a.in_rows or a.depends_on(ROW) or self.is_of_row(a) or a.runs_once(ROW)
-            return NONE if is_alone and a.form == b.form else IMPOSSIBLE
-        if a.form is None or a.form != b.form or not (a.is_per_thread and b.is_per_thread):
+            is_alone = not a.in_rows or x.depends_on(ROW) or self.is_of_row(a) or x.runs_once(ROW)
+            return NONE if is_alone and a.index == b.index else IMPOSSIBLE
+        if not (a.has_index_of(b) and a.is_per_thread and b.is_per_thread):
             return IMPOSSIBLE
         of_row = self.is_of_row(a)  # each row has its own array: no other row accesses it
         loops = [THREAD] if of_row or not a.in_rows else [THREAD, ROW]
         if a.buffer != b.buffer:
-            loops = [x for x in (*a.trip_counts, *b.trip_counts) if x != ROW or not of_row]
-            if not has_same_elements(a.buffer, b.buffer, self.scratch):
+            loops = [v for y in (a, b) for v in y.element.scope.loops if v != ROW or not of_row]
+            if not self._have_same_elements(a, b):
                 return IMPOSSIBLE
-        if a.is_injective(*loops):
+        if x.is_injective(*loops):
             return NONE
-        if a.buffer != b.buffer or a.is_literal:
+        if a.buffer != b.buffer or x.is_literal:
             return IMPOSSIBLE
-        is_plausible = all(a.depends_on(x) or a.runs_once(x) for x in loops)
+        is_plausible = all(x.depends_on(v) or x.runs_once(v) for v in loops)
         return NONE if is_plausible else IMPOSSIBLE
 
     def _follows_reduction(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether a row stores a reduction's result over an element that it reduced."""
         if not (a.follows_reduction or b.follows_reduction) or (a.is_store and b.is_store):
             return False
-        if not has_same_elements(a.buffer, b.buffer, self.scratch):
+        if not self._have_same_elements(a, b):
             return False
-        is_of_one_row = a.in_rows and a.depends_on(ROW) and a.is_injective(ROW)
-        return a.form is not None and a.form == b.form and a.in_rows == b.in_rows and is_of_one_row
+        return a.has_index_of(b) and a.in_rows and b.in_rows and _has_one_row(a)
 
     def _within_row(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
         """Return the barrier that accesses of two stages of one row need."""
-        return NONE if self._have_one_thread(a, b, (ROW,)) else RequiredBarrier.ROW
+        return NONE if self._have_one_thread(a, b, frozenset([ROW])) else RequiredBarrier.ROW
 
     def _across_rows(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
         """Return the barrier that accesses of two rows of a part need.
@@ -114,63 +116,71 @@ class BarrierRequirements:
         The rows have different threads, or are executed one after the other by the same threads.
         """
         if self.is_of_row(a) and self.is_of_row(b):
-            return NONE if self._have_one_thread(a, b, ()) else RequiredBarrier.ROW
-        if self._have_one_row(a, b) or are_disjoint(a, b):
+            return NONE if self._have_one_thread(a, b) else RequiredBarrier.ROW
+        x, y = a.element, b.element
+        if self._have_one_row(a, b) or _are_disjoint(a, b) or x.runs_once(ROW):
             return NONE
-        if a.form is None or b.form is None or a.runs_once(ROW):
-            return NONE if a.runs_once(ROW) else IMPOSSIBLE
+        if x.sum is None or y.sum is None:
+            return IMPOSSIBLE
         if a.buffer not in self.scratch:
-            depend = a.depends_on(ROW) and b.depends_on(ROW)
-            return NONE if depend else IMPOSSIBLE
-        steps = a.form.get(ROW, 0), b.form.get(ROW, 0)
-        is_certain = (a.is_literal and b.is_literal) or 0 in steps or steps[0] != steps[1]
+            return NONE if x.depends_on(ROW) and y.depends_on(ROW) else IMPOSSIBLE
+        steps = x.sum.coefficient(ROW), y.sum.coefficient(ROW)
+        is_certain = (x.is_literal and y.is_literal) or 0 in steps or steps[0] != steps[1]
         return IMPOSSIBLE if is_certain else NONE
 
     def _across_stages(self, a: StageAccess, b: StageAccess, order: Order) -> RequiredBarrier:
         """Return the barrier that accesses need in two stages without rows, parts or tiles."""
-        depends_on_tile = a.depends_on(self.tile) or b.depends_on(self.tile)
+        depends_on_tile = a.element.depends_on(self.tile) or b.element.depends_on(self.tile)
         is_moved = order is Order.NEXT_TILE and depends_on_tile
         if any(self.is_of_row(x) and not x.in_rows for x in (a, b)):
             return IMPOSSIBLE
         if self.is_of_row(a) and self.is_of_row(b):
-            is_own = not is_moved and self._have_one_thread(a, b, ())
+            is_own = not is_moved and self._have_one_thread(a, b)
             return NONE if is_own else RequiredBarrier.ROW
         if self._have_one_row(a, b) and not is_moved:
-            return NONE if self._have_one_thread(a, b, (ROW,)) else RequiredBarrier.ROW
-        if not a.in_rows and not b.in_rows and not is_moved and self._have_one_thread(a, b, ()):
+            return NONE if self._have_one_thread(a, b, frozenset([ROW])) else RequiredBarrier.ROW
+        if not a.in_rows and not b.in_rows and not is_moved and self._have_one_thread(a, b):
             return NONE
         return RequiredBarrier.TILE
 
-    def _have_one_thread(self, a: StageAccess, b: StageAccess, fixed: tuple[str, ...]) -> bool:
+    def _have_one_thread(
+        self, a: StageAccess, b: StageAccess, fixed: frozenset[Var] = frozenset()
+    ) -> bool:
         """Return whether each element that both access is accessed by one thread.
 
-        ``fixed`` are the names of iterations that are equal in both accesses.
+        ``fixed`` are iterations that are equal in both accesses.
         """
-        if (
-            not (a.has_known_threads and b.has_known_threads)
-            or a.in_rows != b.in_rows
-            or a.is_reversed != b.is_reversed
-            or not has_same_elements(a.buffer, b.buffer, self.scratch)
-        ):
+        if a.executor is not b.executor or a.executor is Executor.UNKNOWN:
             return False
-        if a.form is None or a.form != b.form:
+        if a.in_rows != b.in_rows or not self._have_same_elements(a, b) or not a.has_index_of(b):
             return False
-        if not a.is_per_thread and not b.is_per_thread:
+        if a.executor is Executor.ALL:
             return a.is_store and b.is_store
-        is_own = a.is_injective(THREAD, fixed=fixed) and b.is_injective(THREAD, fixed=fixed)
-        return a.is_per_thread and b.is_per_thread and is_own
+        return all(x.element.is_injective(THREAD, fixed=fixed) for x in (a, b))
 
     def _have_one_row(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether each element that both access belongs to rows of one number."""
-        if not has_same_elements(a.buffer, b.buffer, self.scratch):
+        if not self._have_same_elements(a, b):
             return False
-        pitch = a.row_pitch()
-        if pitch is not None and pitch == b.row_pitch():
+        if a.row_range is not None and a.row_range == b.row_range:
             return True
-        is_same = a.form == b.form and a.in_rows and b.in_rows
-        is_of_one_row = a.is_injective(ROW) and b.is_injective(ROW) and a.depends_on(ROW)
-        return is_same and is_of_one_row
+        is_same = a.has_index_of(b) and a.in_rows and b.in_rows
+        return is_same and _has_one_row(a) and _has_one_row(b)
+
+    def _have_same_elements(self, a: StageAccess, b: StageAccess) -> bool:
+        """Return whether elements of equal index are the same bytes."""
+        return has_same_elements(a.buffer, b.buffer, self.scratch)
 
     def is_of_row(self, a: StageAccess) -> bool:
         """Return whether each row has the array of an access for itself."""
         return a.buffer in self.scratch and self.scratch[a.buffer].of_row
+
+
+def _has_one_row(a: StageAccess) -> bool:
+    """Return whether each element of an access belongs to one row of the tile."""
+    return a.element.depends_on(ROW) and a.element.is_injective(ROW)
+
+
+def _are_disjoint(a: StageAccess, b: StageAccess) -> bool:
+    """Return whether two accesses are to one array, and certainly have no element in common."""
+    return a.buffer == b.buffer and not may_meet(a.element, b.element)

@@ -1,36 +1,53 @@
-"""The accesses of a kernel AST to memory that threads share, for the race check.
+"""The accesses of a phase of a kernel AST to buffers that its threads share, in order.
 
-The element of an access is a linear form of the iterations of loops. Iteration k of a loop over
-threads or rows belongs to the same thread or row in every stage, so that equal forms in equal loops
-mean equal threads.
+Barrier insertion and the race check both read them here: which statement accesses which element, in
+which stage and by which threads.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import permutations, product
+from collections.abc import Container, Iterable, Mapping
+from enum import Enum
 
 from attrs import frozen
 
-from passkit.ast import Expr
-from passkit.ast.stage import Phase
-from passkit.checks import stage_walk
-from passkit.checks.linear_forms import (
-    CONSTANT,
-    CompoundSymbol,
-    FormScope,
-    LinearForm,
-    Symbol,
-    TripCount,
-    digits,
-    mentions,
+from passkit.ast import Expr, Var, const
+from passkit.ast.index import Sum
+from passkit.ast.stage import (
+    Dot,
+    Fold,
+    Let,
+    Level,
+    Loop,
+    Matrix,
+    Part,
+    Phase,
+    Prefetch,
+    Running,
+    Stage,
+    Statement,
 )
-from passkit.checks.stage_walk import Executor, StageWalk
-from passkit.values.size import Extent, at_least
+from passkit.ast.walk import loads, variables
+from passkit.checks.stage_indices import ROW, THREAD, ElementIndex, IndexScope, RowRange
+from passkit.values.dtype import int64
+from passkit.values.size import Extent
 
-THREAD, ROW = stage_walk.THREAD.name, stage_walk.ROW.name
-"""The names of the iterations of loops over threads and over rows."""
+MATRIX_ROW, MATRIX_COLUMN = Var("MATRIX_ROW", int64), Var("MATRIX_COLUMN", int64)
+"""The row and the column of an element of a matrix."""
+
+
+class Executor(Enum):
+    """The threads that execute a statement.
+
+    Attributes:
+        EACH: each iteration of a loop over threads is one thread's.
+        ALL: all threads execute it with the same values; only the first one stores.
+        UNKNOWN: the dialect decides, as for the elements of a matrix product.
+    """
+
+    EACH = "each"
+    ALL = "all"
+    UNKNOWN = "unknown"
 
 
 @frozen(eq=False)
@@ -40,29 +57,32 @@ class StageAccess:
     Attributes:
         buffer: the name of the buffer.
         is_store: whether it is a store.
-        stage: the name of the stage.
+        element: the element.
         part: the number of the part.
+        stage: the position of the stage in the part; -1 for the locals of the part.
         order: the position of the stage among the parts and stages of the phase.
-        form: the element; None if it is unknown.
-        trip_counts: the loops around the access.
+        stage_name: the name of the stage.
         executor: the threads that execute it.
         in_rows: whether it belongs to one row of the tile.
-        is_reversed: whether the loop over threads runs from the last iteration to the first.
         follows_reduction: whether it stores the result of a reduction across the threads of the
             row: all of them have then executed their loads in the stage.
     """
 
     buffer: str
     is_store: bool
-    stage: str
+    element: ElementIndex
     part: int
+    stage: int
     order: int
-    form: LinearForm | None
-    trip_counts: Mapping[str, TripCount]
+    stage_name: str
     executor: Executor
     in_rows: bool
-    is_reversed: bool
     follows_reduction: bool
+
+    @property
+    def index(self) -> Sum | None:
+        """The element as a sum of iterations and sizes; None if it is unknown."""
+        return self.element.sum
 
     @property
     def is_per_thread(self) -> bool:
@@ -70,131 +90,22 @@ class StageAccess:
         return self.executor is Executor.EACH
 
     @property
-    def has_known_threads(self) -> bool:
-        """Whether it is known which threads execute the access."""
-        return self.executor is not Executor.UNKNOWN
+    def row_range(self) -> RowRange | None:
+        """The elements of each row, if they are certainly those of no other row."""
+        return self.element.row_range if self.in_rows else None
 
-    def depends_on(self, name: str) -> bool:
-        """Return whether the element depends on an iteration or another variable."""
-        return self.form is None or any(mentions(s, name) for s in self.form)
-
-    def is_injective(self, *iterations: str, fixed: Container[str] = ()) -> bool:
-        """Return whether no element is accessed in two different ``iterations`` of any loop.
-
-        Args:
-            iterations: the names of the iterations that have to differ.
-            fixed: the names of iterations that are compared at equal values only.
-        """
-        if self.form is None:
-            return False
-        loops = [s for s in self.trip_counts if s not in fixed]
-        compounds = [s for s in self.form if isinstance(s, CompoundSymbol)]
-        bounds_of: dict[Symbol, tuple[Extent | None, ...]] = {}
-        for loop in loops:
-            if loop in self.form:
-                bounds_of[loop] = self.trip_counts[loop].bounds or (None,)
-            elif any(mentions(s, loop) for s in compounds):
-                bounds_of |= digits(self.form, loop, self.trip_counts[loop].bounds)
-            elif loop in iterations and not self.runs_once(loop):
-                return False
-        if any(mentions(s, loop) for s in compounds if s not in bounds_of for loop in loops):
-            return False
-        if len(bounds_of) < 2:
-            return True
-        steps = [(_magnitude(self.form[s]), n) for s, n in bounds_of.items()]
-        return any(map(_is_superincreasing, _orders(steps)))
-
-    def runs_once(self, loop: str) -> bool:
-        """Return whether a loop has one iteration, or is not around the access."""
-        return loop not in self.trip_counts or 1 in self.trip_counts[loop].bounds
-
-    def range(self, except_for: str = CONSTANT) -> tuple[LinearForm, Extent, Extent] | None:
-        """Return the range of elements over the iterations of all loops but one.
-
-        Returns: the terms that do not depend on loops, and the lowest and highest offset from them;
-        None if the range is unknown.
-        """
-        if self.form is None:
-            return None
-        low = high = self.form.get(CONSTANT, 0)
-        base: dict[Symbol, Extent] = {}
-        for symbol, step in self.form.items():
-            if symbol in (except_for, CONSTANT):
-                continue
-            if symbol not in self.trip_counts:
-                if any(mentions(symbol, loop) for loop in self.trip_counts):
-                    return None
-                base[symbol] = step
-            elif not (bounds := self.trip_counts[str(symbol)].bounds):
-                return None
-            elif at_least(step, 0):
-                high = high + step * (_tightest(bounds) - 1)
-            else:
-                low = low + step * (_tightest(bounds) - 1)
-        return base, low, high
-
-    def row_pitch(self) -> tuple[Extent, LinearForm] | None:
-        """Return the distance of rows and where they begin, if no two rows share an element."""
-        if not self.in_rows or self.form is None:
-            return None
-        if self.runs_once(ROW):
-            return 0, {}
-        within, pitch = self.range(except_for=ROW), self.form.get(ROW, 0)
-        if within is None or not at_least(within[1], 0) or not at_least(pitch, within[2] + 1):
-            return None
-        return pitch, within[0]
-
-    @property
-    def is_literal(self) -> bool:
-        """Whether coefficients and trip counts are numbers: tests that fail are then exact."""
-        if self.form is None or any(isinstance(s, CompoundSymbol) for s in self.form):
-            return False
-        steps = all(isinstance(n, int) for n in self.form.values())
-        counts = self.trip_counts.values()
-        return steps and all(any(isinstance(b, int) for b in n.bounds) for n in counts)
+    def has_index_of(self, other: StageAccess) -> bool:
+        """Return whether both indices are certainly equal in equal iterations of the loops."""
+        return self.index is not None and self.index == other.index
 
 
-def _magnitude(step: Extent) -> Extent:
-    """Return the absolute value of a coefficient."""
-    return step * -1 if at_least(0, step) else step
+class PhaseAccesses:
+    """The accesses of a phase to the buffers ``watched``, in order.
 
-
-def _tightest(bounds: tuple[Extent, ...]) -> Extent:
-    """Return the bound that is a number, or else the first one."""
-    return next((b for b in bounds if isinstance(b, int)), bounds[0])
-
-
-_Step = tuple[Extent, tuple[Extent | None, ...]]
-"""The coefficient of an iteration, and upper bounds of its number of values."""
-
-
-def _orders(steps: Sequence[_Step]) -> Iterable[Sequence[_Step]]:
-    """Return the orders of coefficients that may be ascending."""
-    if all(isinstance(n, int) for n, _ in steps):
-        return (sorted(steps, key=_length),)
-    return permutations(steps)
-
-
-def _length(step: _Step) -> tuple[float, float]:
-    """Return the key of a step among those with literal coefficients; fewer values come first."""
-    return float(step[0]), min((n for n in step[1] if isinstance(n, int)), default=math.inf)
-
-
-def _is_superincreasing(steps: Sequence[_Step]) -> bool:
-    """Return whether each coefficient exceeds the sum that all earlier terms can have."""
-    for bounds in product(*(b for _, b in steps)):
-        reach: Extent = 0
-        for k, ((step, _), bound) in enumerate(zip(steps, bounds, strict=True)):
-            if not at_least(step, reach + 1) or (bound is None and k < len(steps) - 1):
-                break
-            reach = reach if bound is None else reach + step * (bound - 1)
-        else:
-            return True
-    return False
-
-
-class AccessCollector(StageWalk[FormScope]):
-    """Collects the accesses of a phase in order.
+    Args:
+        phase: the phase.
+        watched: the names of the buffers.
+        sizes: the values of the size arguments.
 
     Attributes:
         accesses: the accesses.
@@ -202,42 +113,132 @@ class AccessCollector(StageWalk[FormScope]):
     """
 
     def __init__(self, phase: Phase, watched: Container[str], sizes: Mapping[str, Extent]) -> None:
-        super().__init__(watched)
-        self.sizes = sizes
+        self.watched, self.sizes = watched, sizes
         self.accesses: list[StageAccess] = []
         self.first_order: list[int] = []
         order = 0
-        for part in phase.parts:
+        for number, part in enumerate(phase.parts):
             self.first_order.append(order)
+            self._part(number, part)
             order += 1 + len(part.stages)
-        self.visit(phase)
 
-    def new_scope(self) -> FormScope:
-        """Return an empty scope."""
-        return FormScope(self.sizes)
+    def _part(self, number: int, part: Part) -> None:
+        """Record the accesses of a part; those of its locals come before those of its stages."""
+        self.part, self.stage, self.stage_name = number, -1, f"the locals of part {number}"
+        self.in_rows, self.executor = part.rows is not None, Executor.ALL
+        self.follows_reduction = False
+        self.loop_scopes: list[tuple[tuple[Loop, ...], IndexScope]] = []
+        self.scope = IndexScope(self.sizes)
+        self._statements(part.lets)
+        self.scope = self.scope.inner()
+        if part.rows is not None:
+            self.scope.enter(part.rows, ROW)
+        self._statements(part.row_lets)
+        outer = self.scope
+        for k, stage in enumerate(part.stages):
+            self.stage, self.stage_name, self.scope = k, stage.name, outer.inner()
+            self.in_rows, self.executor = part.rows is not None, Executor.ALL
+            if isinstance(stage, Dot):
+                self._product(stage)
+            else:
+                self._loops(stage)
 
-    def record(self, buffer: str, is_store: bool, index: Expr) -> None:
-        """Add an access by the current statement."""
+    def _loops(self, stage: Stage) -> None:
+        """Record the accesses of a stage that is a loop nest."""
+        for loop in stage.loops:
+            if loop.level is Level.WARP:  # a row executes its own rows one after the other
+                self.scope.enter(loop, None if self.in_rows else ROW)
+                self.in_rows = True
+        self._statements(stage.before)
+        outer, self.scope = self.scope, self._scope_of_loops(stage)
+        for loop in stage.loops:
+            if loop.level is Level.CTA:
+                self.executor = Executor.EACH
+        for s in stage.body:
+            if isinstance(s, (Fold, Running)):  # the identity, before the first iteration
+                self._element(s.buffer, s.index, is_store=True)
+        self._statements(stage.body)
+        self.scope, self.executor = outer, Executor.ALL
+        reduced = {s.var for s in stage.body if isinstance(s, Fold) and s.buffer is None}
+        for store in stage.after:
+            self.follows_reduction = not reduced.isdisjoint(variables(store.value))
+            self._statements([store])
+        self.follows_reduction = False
+
+    def _scope_of_loops(self, stage: Stage) -> IndexScope:
+        """Return the scope inside the loops of a stage.
+
+        Stages with equal loops and without index variables of their own share one, so that equal
+        indices are analyzed once.
+        """
+        is_shared = not any(
+            isinstance(s, Let) and s.var.dtype is int64 for s in (*stage.before, *stage.body)
+        )
+        if is_shared:
+            scope = next((x for loops, x in self.loop_scopes if loops == stage.loops), None)
+            if scope is not None:
+                return scope
+        scope = self.scope.inner()
+        for loop in stage.loops:
+            if loop.level is not Level.WARP:
+                scope.enter(loop, THREAD if loop.level is Level.CTA else None)
+        if is_shared:
+            self.loop_scopes.append((stage.loops, scope))
+        return scope
+
+    def _product(self, dot: Dot) -> None:
+        """Record the accesses of a matrix product."""
+        self.executor = Executor.UNKNOWN
+        for loop in dot.loops:
+            self.scope.enter(loop)
+        self._matrix(dot.a, dot.m, dot.k, False)
+        self._matrix(dot.b, dot.k, dot.n, False)
+        self._matrix(dot.c, dot.m, dot.n, True)
+
+    def _matrix(self, x: Matrix, rows: Expr, columns: Expr, is_store: bool) -> None:
+        """Record the access to all elements of a matrix."""
+        outer, zero = self.scope, const(0, int64)
+        self.scope = outer.inner()
+        self.scope.enter(Loop(MATRIX_ROW, zero, rows, Level.THREAD))
+        self.scope.enter(Loop(MATRIX_COLUMN, zero, columns, Level.THREAD))
+        index = x.start + MATRIX_ROW * x.down + MATRIX_COLUMN * x.along
+        self._element(x.buffer, index, is_store)
+        self.scope = outer
+
+    def _statements(self, statements: Iterable[Statement]) -> None:
+        """Record the accesses of statements: of each first the loads, then the store."""
+        for s in statements:
+            if isinstance(s, Prefetch):
+                continue
+            self._loads(s.value)
+            if isinstance(s, Let):
+                self.scope.define(s)
+            elif s.index is not None:
+                self._loads(s.index)
+                if isinstance(s, (Fold, Running)):
+                    self._element(s.buffer, s.index, is_store=False)
+                self._element(s.buffer, s.index, is_store=True)
+
+    def _loads(self, x: Expr) -> None:
+        """Record the loads in an expression."""
+        for load in loads(x):
+            self._element(load.buffer, load.index, is_store=False)
+
+    def _element(self, buffer: str | None, index: Expr | None, is_store: bool) -> None:
+        """Add an access by the current statement, unless its buffer is not watched."""
+        if buffer is None or index is None or buffer not in self.watched:
+            return
         self.accesses.append(
             StageAccess(
                 buffer=buffer,
                 is_store=is_store,
-                stage=self.stage_name,
+                element=self.scope.element(index),
                 part=self.part,
+                stage=self.stage,
                 order=self.first_order[self.part] + 1 + self.stage,
-                form=self.scope.cached_form(index),
-                trip_counts=self.scope.trip_counts,
+                stage_name=self.stage_name,
                 executor=self.executor,
                 in_rows=self.in_rows,
-                is_reversed=self.is_reversed,
                 follows_reduction=self.follows_reduction and is_store,
             )
         )
-
-
-def are_disjoint(a: StageAccess, b: StageAccess) -> bool:
-    """Return whether two accesses to one array certainly have no element in common."""
-    x, y = a.range(), b.range()
-    if a.buffer != b.buffer or x is None or y is None or x[0] != y[0]:
-        return False
-    return at_least(x[1], y[2] + 1) or at_least(y[1], x[2] + 1)

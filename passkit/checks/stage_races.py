@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from passkit.ast import Var
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.checks.cross_tile import cross_tile_races
 from passkit.checks.equivalent_branches import Fact, equivalent_branches, representatives
@@ -28,7 +29,8 @@ from passkit.checks.overlap import (
     overlapping_groups,
 )
 from passkit.checks.required_barriers import BarrierRequirements, Order, RequiredBarrier
-from passkit.checks.stage_accesses import ROW, THREAD, AccessCollector, StageAccess
+from passkit.checks.stage_accesses import PhaseAccesses, StageAccess
+from passkit.checks.stage_indices import ROW, THREAD
 from passkit.errors import CodeGenError
 from passkit.values.size import Extent, Size, substitute
 
@@ -50,10 +52,10 @@ class StageRace:
     def __str__(self) -> str:
         a, b, order = self.first, self.then, self.order.value
         verbs = ("reads", "writes")
-        begin = f"stage {b.stage} {verbs[b.is_store]} {b.buffer}"
+        begin = f"stage {b.stage_name} {verbs[b.is_store]} {b.buffer}"
         if a.buffer == b.buffer:
-            return f"{begin}, which {a.stage} {verbs[a.is_store]} {order}"
-        memory = f"whose memory {a.stage} {verbs[a.is_store]} {order}"
+            return f"{begin}, which {a.stage_name} {verbs[a.is_store]} {order}"
+        memory = f"whose memory {a.stage_name} {verbs[a.is_store]} {order}"
         return f"{begin}, {memory} as {a.buffer}"
 
 
@@ -85,7 +87,7 @@ def stage_races(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[StageR
     scratch = {b.name: _substituted(b, values) for b in ast.scratch if b.place is Place.SHARED}
     watched = scratch.keys() | {b.name for b in ast.params if b.written}
     for phase in ast.phases:
-        collector = AccessCollector(phase, watched, values)
+        collector = PhaseAccesses(phase, watched, values)
         outputs = [a for a in collector.accesses if a.buffer not in scratch]
         for a, b in cross_tile_races(phase, outputs, values):
             yield StageRace(a, b, Order.NEXT_TILE)
@@ -106,9 +108,9 @@ class _PhaseCheck:
     """
 
     def __init__(
-        self, phase: Phase, collector: AccessCollector, scratch: Mapping[str, Buffer]
+        self, phase: Phase, collector: PhaseAccesses, scratch: Mapping[str, Buffer]
     ) -> None:
-        self.parts, self.tile, self.scratch = phase.parts, phase.tile.var.name, scratch
+        self.parts, self.tile, self.scratch = phase.parts, phase.tile.var, scratch
         self.requirements = BarrierRequirements(phase, scratch)
         self.row_barriers: list[list[int]] = []
         self.tile_barriers: list[list[int]] = []
@@ -121,7 +123,7 @@ class _PhaseCheck:
         chosen = representatives(classes)
         self.accesses = [a for a in collector.accesses if a.part in chosen]
 
-    def _facts(self, collector: AccessCollector) -> Iterator[Fact]:
+    def _facts(self, collector: PhaseAccesses) -> Iterator[Fact]:
         """Yield what the check reads of accesses and barriers, relative to their branch."""
         for k, first in enumerate(collector.first_order):
             barriers = [
@@ -130,11 +132,8 @@ class _PhaseCheck:
             ]
             yield k, "", (self.parts[k].rows is None, *barriers)
         for a in collector.accesses:
-            form = None if a.form is None else frozenset(a.form.items())
-            trip_counts = tuple((name, n.bounds) for name, n in a.trip_counts.items())
-            flags = a.is_store, a.executor, a.in_rows, a.is_reversed, a.follows_reduction
-            order = a.order - collector.first_order[a.part]
-            yield a.part, a.buffer, (order, form, trip_counts, *flags)
+            flags = a.is_store, a.executor, a.in_rows, a.follows_reduction
+            yield a.part, a.buffer, (a.stage, a.index, a.element.scope.trip_counts, *flags)
 
     def races(self) -> Iterator[StageRace]:
         """Yield the races: values that are overwritten, and accesses without a barrier between."""
@@ -180,24 +179,23 @@ class _PhaseCheck:
         """
         a = accesses[0]
         is_scratch, of_row = a.buffer in self.scratch, self.requirements.is_of_row(a)
-        if not a.is_per_thread or (is_scratch and a.depends_on(self.tile)):
+        if not a.is_per_thread or (is_scratch and a.element.depends_on(self.tile)):
             return False
-        if a.in_rows and not of_row and not a.depends_on(ROW):
+        if a.in_rows and not of_row and not a.element.depends_on(ROW):
             return False
-        fixed = () if is_scratch else (ROW,)
+        fixed = frozenset[Var]() if is_scratch else frozenset([ROW])
         loops = [THREAD] if of_row or not is_scratch else [THREAD, ROW]
-        loops = [*a.trip_counts] if is_overlapping else loops
-        part = None if is_scratch else a.part
-        threads = a.in_rows, a.is_reversed, a.executor, part
-        for b in accesses:
-            part = None if is_scratch else b.part
-            if (b.in_rows, b.is_reversed, b.executor, part) != threads or b.form != a.form:
-                return False
-            if not has_same_elements(a.buffer, b.buffer, self.scratch):
-                return False
-            if b.trip_counts is not a.trip_counts and not b.is_injective(*loops, fixed=fixed):
-                return False
-        return a.is_injective(*loops, fixed=fixed)
+        loops = [*a.element.scope.loops] if is_overlapping else loops
+        return all(
+            b.has_index_of(a)
+            and (b.in_rows, b.executor) == (a.in_rows, a.executor)
+            and (is_scratch or b.part == a.part)
+            and has_same_elements(a.buffer, b.buffer, self.scratch)
+            and b.element.is_injective(
+                *(b.element.scope.loops if is_overlapping else loops), fixed=fixed
+            )
+            for b in accesses
+        )
 
     def _unordered(self, accesses: list[StageAccess]) -> Iterator[StageRace]:
         """Yield the pairs of accesses that need a barrier of more threads than there is."""
@@ -259,8 +257,7 @@ def _distinct(accesses: Iterable[StageAccess]) -> list[StageAccess]:
     """Return the accesses without those that equal an earlier one of the same stage."""
     distinct: dict[object, StageAccess] = {}
     for a in accesses:
-        form = None if a.form is None else frozenset(a.form.items())
-        key = a.buffer, a.is_store, a.order, a.is_per_thread, form, id(a.trip_counts)
+        key = a.buffer, a.is_store, a.order, a.is_per_thread, a.index, id(a.element.scope)
         distinct.setdefault(key, a)
     return list(distinct.values())
 

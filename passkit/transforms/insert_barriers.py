@@ -18,7 +18,6 @@ from typing import TypeVar
 from attrs import evolve, frozen
 
 from passkit.ast.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
-from passkit.ast.walk import variables
 from passkit.checks.equivalent_branches import (
     Branches,
     Fact,
@@ -31,9 +30,8 @@ from passkit.checks.overlap import (
     have_common_tile,
     overlapping_groups,
 )
-from passkit.checks.stage_walk import ROW, Executor
-from passkit.transforms.index_scopes import UNKNOWN
-from passkit.transforms.shared_accesses import SharedAccess, accesses_of
+from passkit.checks.stage_accesses import Executor, PhaseAccesses, StageAccess
+from passkit.checks.stage_indices import ROW, THREAD, variables_of
 
 PartOrStage = TypeVar("PartOrStage", Part, Stage | Dot)
 
@@ -52,7 +50,7 @@ def _with_barriers(phase: Phase, scratch: Mapping[str, Buffer], outputs: frozens
     places, paths, classes = _Places(phase), set[_BarrierPath](), list[Branches]()
     if watched:
         conflicts = _Conflicts(phase, scratch, places)
-        accesses = accesses_of(phase, watched)
+        accesses = PhaseAccesses(phase, watched, {}).accesses
         classes = equivalent_branches(phase.parts, scratch, map(_fact, accesses))
         chosen = representatives(classes)
         for group in _by_memory((a for a in accesses if a.part in chosen), scratch):
@@ -64,9 +62,9 @@ def _with_barriers(phase: Phase, scratch: Mapping[str, Buffer], outputs: frozens
     return places.with_barriers(places.repeated(_choose(paths), classes))
 
 
-def _fact(a: SharedAccess) -> Fact:
+def _fact(a: StageAccess) -> Fact:
     """Return what matters of an access, apart from its buffer's name and its branch."""
-    threads = a.executor, a.in_rows, a.has_one_thread, a.has_one_row, a.row_range
+    threads = a.executor, a.in_rows, _has_one_thread(a), _has_one_row(a), a.row_range
     return a.part, a.buffer, (a.is_store, a.stage, a.index, *threads)
 
 
@@ -112,25 +110,25 @@ class _Places:
             self.between_rows |= stages if part.rows is not None else 0
             count += 1 + len(part.stages)
 
-    def behind(self, a: SharedAccess) -> int:
+    def behind(self, a: StageAccess) -> int:
         """Return the places behind an access in its part."""
         first = self.first[a.part]
         return _bits(first + a.stage + 2, first + 1 + len(self.parts[a.part].stages))
 
-    def before(self, b: SharedAccess) -> int:
+    def before(self, b: StageAccess) -> int:
         """Return the places before an access in its part, without the one before the part."""
         first = self.first[b.part]
         return _bits(first + 1, first + b.stage + 2)
 
-    def between(self, a: SharedAccess, b: SharedAccess) -> int:
+    def between(self, a: StageAccess, b: StageAccess) -> int:
         """Return the places from an access to a later one of the same part."""
         return self.behind(a) & self.before(b)
 
-    def cyclic(self, a: SharedAccess, b: SharedAccess) -> int:
+    def cyclic(self, a: StageAccess, b: StageAccess) -> int:
         """Return the places from an access to one in the next row of the same part."""
         return self.behind(a) | self.before(b)
 
-    def across(self, a: SharedAccess, b: SharedAccess, is_cyclic: bool) -> int:
+    def across(self, a: StageAccess, b: StageAccess, is_cyclic: bool) -> int:
         """Return the places from an access to one of a later part, or of the next tile."""
         p, q, places = a.part, b.part, self.cyclic(a, b) | 1 << self.first[b.part]
         for k, part in enumerate(self.parts):
@@ -144,7 +142,7 @@ class _Places:
                 places |= self.of_tiles[k]
         return places
 
-    def path(self, places: int, b: SharedAccess, is_cyclic: bool) -> _BarrierPath:
+    def path(self, places: int, b: StageAccess, is_cyclic: bool) -> _BarrierPath:
         """Return the path through these places to an access."""
         before = places & _bits(0, self.first[b.part] + b.stage + 2)
         return _BarrierPath(places, (before or places).bit_length() - 1, is_cyclic)
@@ -192,29 +190,29 @@ class _Conflicts:
         self.parts, self.tile = phase.parts, phase.tile.var
         self.scratch, self.places = scratch, places
 
-    def may_need_barriers(self, accesses: list[SharedAccess]) -> bool:
+    def may_need_barriers(self, accesses: list[StageAccess]) -> bool:
         """Return whether some of the accesses are stores, and a barrier may stand between two."""
         a = accesses[0]
         here = a.part, a.stage
         is_apart = a.buffer in self.scratch or any((b.part, b.stage) != here for b in accesses)
         return is_apart and any(b.is_store for b in accesses)
 
-    def have_one_thread(self, accesses: list[SharedAccess]) -> bool:
+    def have_one_thread(self, accesses: list[StageAccess]) -> bool:
         """Return whether each element has one thread and one row: a quick test of most cases."""
         a = accesses[0]
         is_scratch = a.buffer in self.scratch
-        if is_scratch and a.depends_on(self.tile):
+        if is_scratch and a.element.depends_on(self.tile):
             return False
         needs_row = is_scratch and a.in_rows and not self.is_of_row(a)
         return all(
             self.is_same_element(a, b)
-            and b.has_one_thread
+            and _has_one_thread(b)
             and (is_scratch or b.part == a.part)
-            and (b.has_one_row if needs_row else not (is_scratch and b.depends_on(ROW)))
+            and (_has_one_row(b) if needs_row else not (is_scratch and b.element.depends_on(ROW)))
             for b in accesses
         )
 
-    def paths(self, a: SharedAccess, b: SharedAccess) -> Iterator[_BarrierPath]:
+    def paths(self, a: StageAccess, b: StageAccess) -> Iterator[_BarrierPath]:
         """Yield the paths from ``a`` to ``b`` that need a barrier and have a place for one."""
         places, is_later = self.places, a.stage < b.stage
         candidates: list[tuple[int, bool]] = []
@@ -236,14 +234,14 @@ class _Conflicts:
             if mask:
                 yield places.path(mask, b, is_cyclic)
 
-    def required(self, a: SharedAccess, b: SharedAccess, is_cyclic: bool = False) -> int:
+    def required(self, a: StageAccess, b: StageAccess, is_cyclic: bool = False) -> int:
         """Return the places where a barrier orders two accesses; 0 if they need none.
 
         ``is_cyclic`` says that ``b`` belongs to the next tile.
         """
-        is_same = self.is_same_element(a, b) and not (is_cyclic and a.depends_on(self.tile))
+        is_same = self.is_same_element(a, b) and not (is_cyclic and a.element.depends_on(self.tile))
         if self.is_of_row(a) and self.is_of_row(b):
-            is_same &= a.row_range is not None or not a.depends_on(ROW)
+            is_same &= a.row_range is not None or not a.element.depends_on(ROW)
             return 0 if is_same and _is_same_thread(a, b) else -1
         if self.is_same_row(a, b, is_cyclic):
             return 0 if is_same and _is_same_thread(a, b) else -1
@@ -251,43 +249,51 @@ class _Conflicts:
             return 0
         return ~self.places.between_rows
 
-    def is_same_element(self, a: SharedAccess, b: SharedAccess) -> bool:
+    def is_same_element(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether two accesses are to one element in equal iterations of the loops."""
-        if a.in_rows != b.in_rows or not self.has_same_elements(a, b) or a.index == UNKNOWN:
-            return False
-        return a.element is b.element or a.index == b.index
+        return a.in_rows == b.in_rows and self.has_same_elements(a, b) and a.has_index_of(b)
 
-    def is_same_row(self, a: SharedAccess, b: SharedAccess, is_cyclic: bool) -> bool:
+    def is_same_row(self, a: StageAccess, b: StageAccess, is_cyclic: bool) -> bool:
         """Return whether the elements of both belong to one row, or to rows of one number."""
         if not self.has_same_elements(a, b):
             return False
         if a.row_range is not None and a.row_range == b.row_range:
-            begins_at_tile = any(self.tile in variables(x) for x, _ in a.row_range[1])
+            begins_at_tile = any(self.tile in variables_of(x) for x, _ in a.row_range[1])
             return not (is_cyclic and begins_at_tile)
-        is_same = self.is_same_element(a, b) and not (is_cyclic and a.depends_on(self.tile))
-        return is_same and a.has_one_row and b.has_one_row
+        is_same = self.is_same_element(a, b) and not (is_cyclic and a.element.depends_on(self.tile))
+        return is_same and _has_one_row(a) and _has_one_row(b)
 
-    def has_same_elements(self, a: SharedAccess, b: SharedAccess) -> bool:
+    def has_same_elements(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether elements of equal index are the same bytes."""
         return has_same_elements(a.buffer, b.buffer, self.scratch)
 
-    def is_of_row(self, a: SharedAccess) -> bool:
+    def is_of_row(self, a: StageAccess) -> bool:
         """Return whether each row has the array of an access for itself."""
         return a.buffer in self.scratch and self.scratch[a.buffer].of_row
 
 
-def _is_same_thread(a: SharedAccess, b: SharedAccess) -> bool:
+def _is_same_thread(a: StageAccess, b: StageAccess) -> bool:
     """Return whether each element of two accesses with equal indices belongs to one thread."""
     if a.executor is Executor.ALL is b.executor:
         return a.is_store and b.is_store  # by the first thread
-    return a.has_one_thread and b.has_one_thread
+    return _has_one_thread(a) and _has_one_thread(b)
+
+
+def _has_one_thread(a: StageAccess) -> bool:
+    """Return whether each element of a row, or of a tile without rows, belongs to one thread."""
+    return a.is_per_thread and a.element.is_injective(THREAD, fixed=frozenset([ROW]))
+
+
+def _has_one_row(a: StageAccess) -> bool:
+    """Return whether each element belongs to one row of the tile."""
+    return a.in_rows and a.element.is_injective(ROW)
 
 
 def _by_memory(
-    accesses: Iterable[SharedAccess], scratch: Mapping[str, Buffer]
-) -> list[list[SharedAccess]]:
+    accesses: Iterable[StageAccess], scratch: Mapping[str, Buffer]
+) -> list[list[StageAccess]]:
     """Return the accesses in groups: those of one buffer, or of scratch arrays that overlap."""
-    by_buffer: dict[str, list[SharedAccess]] = {}
+    by_buffer: dict[str, list[StageAccess]] = {}
     for a in accesses:
         by_buffer.setdefault(a.buffer, []).append(a)
     groups = overlapping_groups(by_buffer, scratch)

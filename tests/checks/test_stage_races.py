@@ -36,6 +36,7 @@ from tests.stitched import (
     number,
     rows_of_tile,
 )
+from tests.threads import has_race
 
 OUT = Stage("out", (lanes(COL, number(8)),), (Store("y0", TILE * 8 + COL, load("s0", COL)),))
 
@@ -142,6 +143,26 @@ def test_an_array_in_place_of_its_operand(index: Any, is_free: bool) -> None:
     )
 
     assert (messages(ast) == []) == is_free
+
+
+@pytest.mark.parametrize("first, then, is_free", [(8, 8, True), (8, 6, False)])
+@pytest.mark.parametrize("down", [True, False])
+def test_loops_that_run_backwards(first: int, then: int, is_free: bool, down: bool) -> None:
+    """Planted: two loops from the last element on begin at different ones, so threads do, too.
+
+    From the first element on each thread has the same ones. Barriers, check and threads agree.
+    """
+    loops = [evolve(lanes(COL, number(n)), down=down) for n in (first, then)]
+    put = Stage("put", loops[:1], (Store("s0", COL, load("x0", COL)),))
+    out = Stage("out", loops[1:], (Store("y0", TILE * 8 + COL, load("s0", COL)),))
+    ast = kernel((without_rows(put, out),), 1, (array("s0", 8),))
+    place, expected = (0, 1), "stage out reads s0, which put writes before"
+    is_racing = down and not is_free
+
+    assert messages(ast) == [] and has_barrier(ast, place) == is_racing
+    bare = with_barrier(ast, place, False)
+    assert (expected in messages(bare)) == is_racing
+    assert has_race(bare, {"n0": 1, "n1": 1, "n2": 1}) == is_racing
 
 
 @pytest.mark.parametrize("of_row", [True, False])
