@@ -15,6 +15,8 @@ from attrs import field, frozen
 from passkit.values.units import bytes_text, seconds_text
 
 TEXTS: dict[str, str] = {
+    "action.cpu": "{action}: threads of a GPU keep what a later stage reads",
+    "action.device": "{action}: on {target} one thread computes a tile, in loops and vectors",
     "axis.closed": "{action}: axis {axis} has no open part, since one took what is left",
     "axis.distributed": "{action}: axis {axis} is tiled or split already",
     "axis.not_adjacent": "axis {inner} is not the next axis of its kind after {outer}: {axes}",
@@ -25,7 +27,10 @@ TEXTS: dict[str, str] = {
     "bind.chunks": "axis {axis} is reduced in chunks; a block goes serially through one",
     "bind.column_rows": "axis {axis} has the part {part}; threads of a column lie along thread_y",
     "bind.columns": "axis {axis} has the part {part}; columns lie along thread_x, and in vectors",
+    "bind.fused_vector": "axis {axis} counts several axes, and vectors lie along one",
     "bind.grid": "{action}: the grid follows from the tile; a part is bound to threads or loops",
+    "bind.lanes": "{action}: vectors of {target} have {lanes} elements",
+    "bind.no_vector": "no axis of {axes} has a vector part",
     "bind.order": "axis {axis} has {parts}; columns are reduced in serial steps, unrolled ones, "
     "and along thread_y",
     "bind.outer": "axis {axis} has the part {part}, and blocks of columns have one point of it",
@@ -34,16 +39,24 @@ TEXTS: dict[str, str] = {
     "bind.power_of_two": "thread_x has {size} threads, which is no power of two",
     "bind.reduced": "axis {axis} is reduced, and has the part {part} in place of thread_x",
     "bind.repeated": "{action}: the axis has a {bind} part already",
+    "bind.row_values": "axis {axis} has vectors of row values; only tiles of short rows of one "
+    "axis have them",
     "bind.rows": "axis {axis} counts rows and has the part {part}; rows lie along thread_y",
     "bind.serial": "{action}: a serial part takes what is left of a reduced axis; its size is None",
     "bind.serial_rows": "axis {axis} has a serial part, and the rows are read more than once",
     "bind.several_rows": "{rows} rows of {threads} threads in a block; a row of more than {warp} "
     "threads, a warp, has a block of its own",
     "bind.threads": "{threads} threads in a block exceed {limit}",
+    "bind.unrolled": "axis {axis} is unrolled; only a last axis of a few elements is, with "
+    "vectors along the axis before it",
+    "bind.vector_axis": "axis {axis} has the vectors; they lie along the last axis, or along the "
+    "one before it with the last one unrolled",
     "bind.vector_inside": "{action}: a vector is the innermost part of an axis",
     "bind.vector_length": "vectors of {width} elements do not divide axis {axis} of {extent}",
     "bind.vector_width": "a vector of {width} elements of {nbytes} bytes is no access: the width "
     "is a power of two, and the bytes are at most {limit}",
+    "bind.vectors": "axes {axes} have vectors, and one can",
+    "bind.whole": "{action}: a loop takes what is left of an axis; its size is None",
     "block.access": "threads that go through rows meet in {buffer}",
     "block.dtype": "{value} is {dtype}; blocks compute several nests in float32",
     "block.lanes": "rows of {part} have {lanes} threads; a part of a warp of {warp} is possible",
@@ -196,6 +209,7 @@ TEXTS: dict[str, str] = {
     "recompute.followed": "a result lies as {value} does",
     "recompute.operand": "{reader} reads {operand} where it lies",
     "recompute.readers": "the kernels that read {value} compute it again",
+    "recompute.value": "{value} is no value of each point, and cannot be computed again",
     "rows.apart": "cache_rows needs rows that are consecutive in memory, not of axes {axes}",
     "rows.none": "cache_rows needs rows, and the nest reduces nothing",
     "rows.order": "cache_rows needs consecutive elements in a thread: the outermost part of axis "
@@ -210,8 +224,14 @@ TEXTS: dict[str, str] = {
     "rule.none": "no schedule rule for {target} applies to the nest",
     "storage.input": "the nest has no input {input}; {hint}",
     "storage.missing": "a later stage reads {value}, which has no scope; set_scope gives it one",
+    "storage.mixed": "{value} stays in registers and {other} does not; all values between "
+    "stages do, or none",
+    "storage.output": "{action}: values lie in outputs where they fit; shared and register are "
+    "possible",
     "storage.point": "input {input} is not read at the own point, so no thread has a part of it",
     "storage.reader": "no later stage reads {value}, so that it needs no scope",
+    "storage.registers": "{value} cannot stay in registers: that needs short rows of known "
+    "length, one after the other, and no scan from their ends",
     "storage.scope": "{action}: a nest keeps nothing in {scope} memory; register is possible",
     "storage.value": "the nest has no value {value}; {hint}",
     "template.given": "the kernel has the template that was given or measured",
@@ -221,6 +241,8 @@ TEXTS: dict[str, str] = {
     "{axes}",
     "tile.axes": "a tile of {sizes} needs a power of two for each of the axes {axes}, and {points} "
     "points, not {chunk}",
+    "tile.block_axis": "a tile has several points of the axes {axis} and {vector_axis}, but no "
+    "input is consecutive along {axis}",
     "tile.blocks": "it has no split into {blocks} blocks",
     "tile.chunk": "a tile has {chunk} points of axis {axis}, and its parts {count}",
     "tile.composition": "the kernel consists of several loop nests",
@@ -233,6 +255,8 @@ TEXTS: dict[str, str] = {
     "tile.no_common_count": "{values} have no number of blocks in common",
     "tile.no_split": "it has no split",
     "tile.none_left": "no split is left",
+    "tile.number": "{action}: a tile has a known number of points of this axis",
+    "tile.one_step": "a tile has one point of axis {axis}; tile it with 1",
     "tile.operator": "{value} rejects {state}: {reason}",
     "tile.parts": "a tile needs another part of {value} than of {other}, which are computed "
     "together",
@@ -243,6 +267,8 @@ TEXTS: dict[str, str] = {
     "tile.refused": "FSchedule of {op} refuses: {reason}",
     "tile.repeated": "each block would compute {count} elements of it by itself",
     "tile.rows": "cache_tile needs a nest without reductions, and axis {axis} is reduced",
+    "tile.short_axis": "axis {axis} has {extent} points, and a tile {chunk}; it needs all of so "
+    "few",
     "tile.single_column": "a tile has only one column of {value}",
     "tile.unknown_reads": "what an element of {op} reads is not known; set FSchedule on it",
     "tile.value_blocks": "{value} has no split into {blocks} blocks",

@@ -82,7 +82,7 @@ FSchedule = declare("FSchedule", _function, "(node, split, shapes) -> Split, WHO
 FScheduleRule = declare(
     "FScheduleRule",
     _function,
-    "(node, nest, target) -> a sequence of schedule actions for its loop nest on a GPU, or None",
+    "(node, nest, target) -> a sequence of schedule actions for its loop nest, or None",
 )
 TCounterparts = declare("TCounterparts", Mapping, "{system: what it calls this operator}")
 TOpPattern = declare("TOpPattern", OpPattern, "an OpPattern")

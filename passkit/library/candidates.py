@@ -10,22 +10,18 @@ from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.transposed_accesses import BLOCK
 from passkit.diagnostics import Diagnostic
+from passkit.planner.cpu import tile_nest, tile_schedule
 from passkit.planner.multi_nest import first, last, multi_nest_schedules
 from passkit.planner.plan import plan_group
 from passkit.planner.template import within_scratch
-from passkit.schedule.build import single_nest_schedule, with_part_schedules
+from passkit.schedule.apply_tiles import TileShape
+from passkit.schedule.build import with_part_schedules
 from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.template import Template
 from passkit.schedule.template_of import template_of
-from passkit.schedule.tiling import (
-    Composition,
-    compositions,
-    second_tiled_axis,
-    split_for,
-    tiling,
-)
+from passkit.schedule.tiling import Composition, compositions, second_tiled_axis, split_for
 from passkit.target import Target
 from passkit.values.size import Extent
 
@@ -95,7 +91,7 @@ def _schedules(group: Group, default: Schedule, target: Target) -> Iterator[Sche
             schedules = multi_nest_schedules(group, target, choose)
             yield from (s for s in schedules if isinstance(s, Schedule))
     else:
-        yield from _single_nest_schedules(group, target)
+        yield from _single_nest_schedules(group, default, target)
 
 
 def _schedules_of_parts(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
@@ -110,23 +106,26 @@ def _schedules_of_parts(group: Group, default: Schedule, target: Target) -> Iter
         yield with_part_schedules(default, parts, target)
 
 
-def _single_nest_schedules(group: Group, target: Target) -> Iterator[Schedule]:
-    """Yield the schedules of a single-nest group: all compositions, with tiles of several sizes."""
+def _single_nest_schedules(group: Group, default: Schedule, target: Target) -> Iterator[Schedule]:
+    """Yield the schedules of a single-nest group: all structures, with tiles of several sizes."""
     info = analyze_domain(group.graph)
     assert isinstance(info, DomainInfo)
     if info.domain.size == 0:
         return
+    nest = tile_nest(info)
     for composition in compositions(info, target):
-        for chunk, width in _tile_sizes(info, composition, target):
-            split = split_for(info, composition, chunk)
-            yield single_nest_schedule(info, composition, split, width, target)
+        for chunk, width in _tile_sizes(info, composition, default, target):
+            shape = TileShape(composition, split_for(info, composition, chunk), width)
+            schedule = tile_schedule(nest, shape, target)
+            if isinstance(schedule, Schedule):
+                yield schedule
 
 
 def _tile_sizes(
-    info: DomainInfo, composition: Composition, target: Target
+    info: DomainInfo, composition: Composition, default: Schedule, target: Target
 ) -> Sequence[tuple[Extent, Extent | None]]:
-    """Return chunks and widths of tiles of a composition."""
-    default, split, width = tiling(info, target)
+    """Return chunks and widths of tiles of a composition, ``default`` being the usual schedule."""
+    chunk, is_default = default.split.chunk, default.composition is composition
     last_extent = info.domain.axes[-1].extent
     match composition:
         case Composition.COLUMN:
@@ -138,13 +137,13 @@ def _tile_sizes(
             chunks = (axis.extent,) if is_whole else BLOCK_CHUNKS
             widths = _widths(target.tiling.tile_widths, last_extent)
             return [(chunk, width) for width in widths for chunk in chunks]
-        case Composition.THREAD if width is not None and default is composition:
-            return [(n, n) for n in _scaled(split.chunk, target)]
+        case Composition.THREAD if default.width is not None and is_default:
+            return [(n, n) for n in _scaled(chunk, target)]
         case Composition.NARROW:
-            return [(n, n) for n in _scaled(split.chunk, target)]
+            return [(n, n) for n in _scaled(chunk, target)]
         case _:
-            rows = ROW_CHUNKS if default is not composition else _scaled(split.chunk, target)
-            return [(n, None) for n in (*rows, 1)]
+            row_counts = _scaled(chunk, target) if is_default else ROW_CHUNKS
+            return [(n, None) for n in (*row_counts, 1)]
 
 
 def _scaled(chunk: Extent, target: Target) -> Sequence[int]:

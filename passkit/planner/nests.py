@@ -14,14 +14,13 @@ from passkit.schedule.apply import apply
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.rules import (
-    ScheduleRule,
     call_rule,
+    illegal_rule,
     operator_rules,
     register_built_in_rules,
     schedule_rules,
 )
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.traffic import traffic_of
 from passkit.target import Target
 
 register_built_in_rules("cuda", (("transpose", transpose), *RULES))
@@ -69,15 +68,8 @@ def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> PlannedNe
             return PlannedNest(result, rule.name, None, refusal)
         problem = result
         if not rule.is_built_in and not isinstance(actions, Diagnostic):
-            refusal = refusal or _refusal(rule, nest, result)
+            refusal = refusal or illegal_rule(rule, nest, result)
     return PlannedNest(None, "", problem, refusal)
-
-
-def _refusal(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
-    """Return why the actions of a rule are not legal, with what they could refer to."""
-    axes, values = ", ".join(map(str, nest.axes)), ", ".join(nest.values)
-    data = {"rule": rule.name, "reason": reason, "axes": axes, "values": values}
-    return Diagnostic("rule.illegal", data)
 
 
 def scheduled_nest(group: Group, schedule: Schedule) -> LoopNest:
@@ -102,7 +94,7 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
     for node in info.graph.nodes:
         if scan_of(node) is not None:
             return Diagnostic("op.scan", {"op": node.label})
-    nest = LoopNest(info, schedule.stages, traffic_of(info, schedule))
+    nest = LoopNest(info, schedule.stages, schedule.staged)
     has_one_reduced = len(domain.reduced) == 1
     if nest.is_column:
         passes = [s for s in schedule.stages if s.reduces or s.stores or s.staged]

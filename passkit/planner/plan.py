@@ -16,18 +16,19 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
+from passkit.planner.cpu import plan_tiles
 from passkit.planner.joins import joined_phases, plan_joined
 from passkit.planner.multi_nest import has_contraction, plan_multi_nest
 from passkit.planner.nests import plan_nest
 from passkit.planner.packs import plan_pack
 from passkit.planner.phases import plan_phased
 from passkit.planner.template import apply_template
-from passkit.schedule.build import packed_schedule, single_nest_schedule
+from passkit.schedule.build import packed_schedule
 from passkit.schedule.phases import phase_group, phases_of
 from passkit.schedule.rules import rules_key
 from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.template import Template
-from passkit.schedule.tiling import Composition, tiling
+from passkit.schedule.tiling import Composition
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 
@@ -78,9 +79,7 @@ def _outline(
 
 def _rules_key(group: Group, target: Target) -> Hashable:
     """Return a value that differs where other schedule rules may apply to a group on a target."""
-    if not target.nests:
-        return None
-    return rules_key(group.graph)
+    return rules_key(group.graph) if target.nests or target.lanes > 1 else None
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +125,7 @@ def _one_phase(group: Group, target: Target) -> Schedule | Diagnostic:
     if isinstance(info, Diagnostic):
         schedule = plan_multi_nest(group, target)
         return info if isinstance(schedule, Diagnostic) else schedule
-    return single_nest_schedule(info, *tiling(info, target), target)
+    return plan_tiles(info, target)
 
 
 def _joined(group: Group, target: Target) -> Schedule | None:
@@ -143,8 +142,7 @@ def _joined(group: Group, target: Target) -> Schedule | None:
     first, info = plan_group(partials, target), analyze_domain(combine.graph)
     if not isinstance(first, Schedule) or not isinstance(info, DomainInfo):
         return None
-    second = single_nest_schedule(info, *tiling(info, target), target)
-    return plan_joined(group, target, (first, second))
+    return plan_joined(group, target, (first, plan_tiles(info, target)))
 
 
 def _with_loop_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
@@ -211,7 +209,7 @@ def _plan_with_template(
     if isinstance(schedule, Diagnostic):
         return schedule
     reason = Diagnostic("template.given") if target.nests else None
-    return evolve(schedule, source=Source.USER, nest=None, pack=None, no_nest=reason)
+    return evolve(schedule, source=Source.USER, nest=None, pack=None, rule="", no_nest=reason)
 
 
 def _packed(group: Group, target: Target) -> Schedule | Diagnostic:

@@ -14,8 +14,10 @@ from passkit.analysis.tile_layout import TileLayout
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.node import Entry, Node, known_shape
+from passkit.planner.cpu import tile_nest, tile_schedule
 from passkit.planner.multi_nest import derived_outputs, heaviest, multi_nest_schedule
-from passkit.schedule.build import single_nest_schedule, with_part_schedules
+from passkit.schedule.apply_tiles import TileShape
+from passkit.schedule.build import with_part_schedules
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import plan_shared
 from passkit.schedule.template import Template, ValueTemplate, check
@@ -229,6 +231,7 @@ class _TemplatePlan:
         value = next((v for v in values if len(v.kinds) == count), None)
         if value is None:
             return
+        nest = tile_nest(info)
         for composition in compositions(info, self.target):
             chunk, width = tile_sizes_of(self.templates[value.name], value, composition)
             numbers = [width] if composition in SYMBOLIC_ROWS else [width, chunk]
@@ -236,8 +239,8 @@ class _TemplatePlan:
                 size = chunk if width is None else width
                 yield Diagnostic("template.unknown_size", {"size": size})
             else:
-                split = split_for(info, composition, chunk)
-                yield single_nest_schedule(info, composition, split, width, self.target)
+                shape = TileShape(composition, split_for(info, composition, chunk), width)
+                yield tile_schedule(nest, shape, self.target)
 
     def _multi_nest(self, group: Group, partition: _Partition) -> Schedule | Diagnostic:
         """Return the schedule with the splits of the template.

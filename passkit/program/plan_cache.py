@@ -3,8 +3,9 @@
 A plan is a `ProgramTable` as JSON, preceded by its own digest, in which kernels are named by their
 keys in the kernel cache. Its file is named by a key: the digest of the graph, the options, what was
 measured on this machine, and passkit's own source files. `passkit.program.plan_writer` stores
-plans. No plan is kept of a graph with an operator, a pass or a fusion strategy of the user's own,
-since no file tells what their functions do; such a graph is planned in each process.
+plans. No plan is kept of a graph with an operator, a pass, a fusion strategy or a schedule rule of
+the user's own, since no file tells what their functions do; such a graph is planned in each
+process.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ FORMAT = 9
 """The version of the plan file's format; other versions are planned again."""
 PLANNER = "passkit.passes"
 """The package that is imported once a process has planned anything or created a `PassContext`."""
+RULES = "passkit.schedule.rules"
+"""The module of schedule rules."""
 KEYED_OPTIONS = frozenset({"target", "fusion", "numerics"})
 """The options that a key may depend on; a graph compiled with any other option is not cached."""
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -60,6 +63,12 @@ def planner_is_imported() -> bool:
     return PLANNER in sys.modules
 
 
+def has_own_rules() -> bool:
+    """Return whether the user registered a schedule rule, which imports the module of rules."""
+    rules = sys.modules.get(RULES)
+    return rules is not None and bool(rules.has_own_rules())
+
+
 def plan_key(
     graph: Graph, options: Mapping[str, Any], library: Snapshot | None = None
 ) -> str | None:
@@ -71,8 +80,9 @@ def plan_key(
         library: The measurements that the planner reads, by default those on disk now.
 
     Returns: The key, or None if plans of this graph under these options are not stored: the graph
-    has annotations or an operator that is not passkit's own; or an option is no string, none of
-    `KEYED_OPTIONS`, another target than "cpu", or a strategy of the user's.
+    has annotations or an operator that is not passkit's own; the user registered a schedule rule;
+    or an option is no string, none of `KEYED_OPTIONS`, another target than "cpu", or a strategy of
+    the user's.
 
     Raises: CacheError if other users may write to the folder of the measurements.
     """
@@ -83,7 +93,7 @@ def plan_key(
         return None
     if options.get("target", "cpu") != "cpu" or options.get("fusion", "stitch") not in BUILT_IN:
         return None
-    if not _has_only_bundled_operators(graph):
+    if has_own_rules() or not _has_only_bundled_operators(graph):
         return None
     library = snapshot() if library is None else library
     facts = (

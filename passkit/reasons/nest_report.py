@@ -1,4 +1,4 @@
-"""How a kernel runs on a GPU as loop nests: its schedule, its rules, its resources."""
+"""How a kernel runs as loop nests: its schedule, its rule, and what it takes of a GPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from attrs import evolve, frozen
 
+from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import LaunchShape
+from passkit.planner.cpu import RULES, tile_nest
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.block import BlockSchedule
@@ -22,7 +24,7 @@ from passkit.schedule.pack import PackSchedule
 from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.template_loops import operator_names
-from passkit.schedule.text import pack_text, schedule_text
+from passkit.schedule.text import pack_text, schedule_text, tile_schedule_text
 from passkit.target import Target
 from passkit.transforms.block_parts import block_nest
 from passkit.values.size import Extent
@@ -94,9 +96,10 @@ class NestReport:
     Attributes:
         text: The text of its schedule; empty if it has none.
         rule: The name of the rule that made the schedule.
-        resources: What it takes of the GPU; None without a schedule.
+        resources: What it takes of the GPU; None on a CPU, and without a schedule.
         diagnostic: Why it has no schedule; None with one.
         description: Without a schedule, the loops that it has instead, as one line.
+        is_own: Whether a rule of the user's made the schedule on a CPU.
     """
 
     text: str
@@ -104,11 +107,18 @@ class NestReport:
     resources: NestResources | None
     diagnostic: Diagnostic | None
     description: str
+    is_own: bool = False
+
+    @property
+    def is_printed(self) -> bool:
+        """Whether it says more than the template does: not of a CPU's built-in rules."""
+        return self.is_own or self.resources is not None or not self.text
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as a dict that JSON can hold: of the schedule, or of the reason."""
-        if self.resources is not None:
-            return {"text": self.text, "rule": self.rule, "resources": self.resources.as_dict()}
+        if self.text:
+            resources = {} if self.resources is None else {"resources": self.resources.as_dict()}
+            return {"text": self.text, "rule": self.rule, **resources}
         assert self.diagnostic is not None
         return {
             "code": self.diagnostic.code,
@@ -118,9 +128,10 @@ class NestReport:
 
     def __str__(self) -> str:
         """Return the report as indented lines."""
-        if self.resources is None:
+        if not self.text:
             return f"  no schedule of a nest: {self.diagnostic}\n  {self.description}"
-        lines = [f"schedule rule {self.rule}: {self.resources}", *self.text.splitlines()]
+        resources = "" if self.resources is None else f": {self.resources}"
+        lines = [f"schedule rule {self.rule}{resources}", *self.text.splitlines()]
         return "\n".join(f"  {line}" for line in lines)
 
 
@@ -154,7 +165,8 @@ def registers_per_thread(launch: LaunchShape, target: Target) -> int:
 def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport | None:
     """Return how a group runs as a loop nest, or a pack of several, or why it does not.
 
-    The result is None for a target that has no schedules of nests.
+    The result is None for a target that has no schedule rules, and on a CPU for a kernel of several
+    nests, or with a template that was given or measured.
 
     Args:
         group: The group.
@@ -162,7 +174,12 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
         target: The target that it was planned for.
     """
     if not target.nests:
-        return None
+        if target.lanes == 1 or not schedule.rule:
+            return None
+        info = analyze_domain(group.graph)
+        assert isinstance(info, DomainInfo)  # the schedule was made from it
+        text = tile_schedule_text(schedule, tile_nest(info), target)
+        return NestReport(text, schedule.rule, None, None, "", schedule.rule not in dict(RULES))
     if schedule.pack is not None:
         nests = packed_nests(group, schedule)
         text = pack_text(schedule.pack, nests, target)

@@ -44,7 +44,7 @@ class RankedGroup:
         source: Whether the template was specified, measured or chosen by the model.
         others: The other templates, the fastest by the model first.
         measured: The seconds measured, if they are why it has this template, else 0.
-        nest: For a GPU with schedules of loop nests, that of the group, or why it has none.
+        nest: The schedule of its loop nest by a schedule rule, or why it has none on a GPU.
     """
 
     name: str
@@ -67,6 +67,8 @@ class RankedGroup:
         if self.source is Source.MEASURED:
             at = f", at {seconds_text(self.measured)}" if self.measured else ""
             return f"it was the fastest when measured{at}"
+        if self.nest is not None and self.nest.is_own:
+            return f"schedule rule {self.nest.rule} made it"
         if not self.others:
             return "it is the only possible template"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"
@@ -85,7 +87,7 @@ class RankedGroup:
         """Return the group as a dict that JSON can hold, with the property `why`.
 
         Symbolic numbers of tiles are texts; ``bytes`` is ``nbytes``. There is a key ``nest`` only
-        for targets with schedules of nests.
+        where a schedule rule was asked.
         """
         nest = {} if self.nest is None else {"nest": self.nest.as_dict()}
         return {
@@ -114,13 +116,13 @@ class RankedGroup:
         """Return the group as text.
 
         It has its template, the reason, and up to three other templates. The schedule of a loop
-        nest comes first: its kernel has none of the templates, which the option templates can
-        choose instead.
+        nest comes first, unless it is usual on a CPU. On a GPU its kernel has none of the
+        templates, which the option templates can choose instead.
         """
         size = f", {bytes_text(self.nbytes)}" if self.nbytes else ""
         time = f", {seconds_text(self.seconds)}" if self.seconds else ""
         lines = [f"{self.name}: {', '.join(self.operators)}"]
-        if self.nest is not None:
+        if self.nest is not None and self.nest.is_printed:
             lines.append(str(self.nest))
             if self.nest.resources is not None:
                 lines.append("  Templates that the option templates can choose instead:")

@@ -1,7 +1,8 @@
-"""Actions: the steps that make a schedule of a loop nest, for `passkit.schedule.apply`.
+"""Actions: the steps that make a schedule of a loop nest.
 
-Axes, values and inputs are called as in `passkit.schedule.loop_nest`. The parts of an axis are
-split off from inside out: the last part that is split off becomes the outermost loop.
+`passkit.schedule.apply` carries them out for GPUs, `passkit.schedule.apply_tiles` for CPUs. Axes,
+values and inputs are called as in `passkit.schedule.loop_nest`. The parts of an axis are split off
+from inside out: the last part that is split off becomes the outermost loop.
 
 >>> for action in (Fuse("i0", "i1"), Tile("i0*i1", 2048), SplitAxis("i0*i1", 4, Bind.VECTOR)):
 ...     print(action)
@@ -15,6 +16,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from passkit.ir.loop import Bind, StorageScope
+from passkit.values.size import Extent
 
 __all__ = [
     "Action",
@@ -24,6 +26,7 @@ __all__ = [
     "CacheTile",
     "Fuse",
     "LaunchBlocks",
+    "Recompute",
     "SetScope",
     "SplitAxis",
     "StorageScope",
@@ -49,10 +52,13 @@ class Fuse:
 
 @frozen
 class Tile:
-    """Give each thread block ``chunk`` consecutive points of an axis, which is not reduced."""
+    """Give each tile ``chunk`` consecutive points of an axis, which is not reduced.
+
+    A tile is computed by a block of threads of a GPU, or by one thread of a CPU.
+    """
 
     axis: str
-    chunk: int
+    chunk: Extent
 
     def __str__(self) -> str:
         """Return the action as text."""
@@ -77,7 +83,10 @@ class SplitAxis:
 
 @frozen
 class SetScope:
-    """Keep a value between stages in a scope: REGISTER, where each thread reads what it wrote."""
+    """Keep a value between stages in a scope.
+
+    REGISTER: each thread reads what it wrote. SHARED, on CPUs: scratch memory of a tile.
+    """
 
     value: str
     scope: StorageScope
@@ -85,6 +94,17 @@ class SetScope:
     def __str__(self) -> str:
         """Return the action as text."""
         return f"set_scope {self.value} {self.scope.value}"
+
+
+@frozen
+class Recompute:
+    """Compute a value again wherever a later stage reads it, on a CPU."""
+
+    value: str
+
+    def __str__(self) -> str:
+        """Return the action as text."""
+        return f"recompute {self.value}"
 
 
 @frozen
@@ -152,5 +172,15 @@ class LaunchBlocks:
         return f"launch_blocks {self.count}"
 
 
-Action = Fuse | Tile | SplitAxis | SetScope | CacheRead | CacheRows | CacheTile | LaunchBlocks
+Action = (
+    Fuse
+    | Tile
+    | SplitAxis
+    | SetScope
+    | Recompute
+    | CacheRead
+    | CacheRows
+    | CacheTile
+    | LaunchBlocks
+)
 """Any action."""

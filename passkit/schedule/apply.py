@@ -1,4 +1,4 @@
-"""apply: carries actions out on a loop nest, and says of the result whether it is legal.
+"""apply: carries actions out on a loop nest of a GPU, and says of the result whether it is legal.
 
 The rules of legality are those of the lowering in `passkit.transforms` and of the device. Each has
 a code in `passkit.diagnostics`, so that a test can ask for it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from attrs import evolve, field, mutable
+from attrs import evolve
 
 from passkit.diagnostics import Diagnostic
 from passkit.errors import nearest
@@ -21,16 +21,17 @@ from passkit.schedule.actions import (
     CacheTile,
     Fuse,
     LaunchBlocks,
+    Recompute,
     SetScope,
     SplitAxis,
     Tile,
 )
+from passkit.schedule.axis_builder import AxisBuilder, AxisState
 from passkit.schedule.legality import check_schedule
 from passkit.schedule.limits import held_registers, resident_blocks
-from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest, groups_of
+from passkit.schedule.loop_nest import AxisRole, LoopNest, groups_of
 from passkit.schedule.nest import AxisGroup, AxisPart, BlockTile, NestSchedule, WarpTile
 from passkit.target import Target
-from passkit.values.size import Extent, numel
 
 
 def apply(nest: LoopNest, target: Target, actions: Iterable[Action]) -> NestSchedule | Diagnostic:
@@ -85,36 +86,8 @@ def distribution(nest: LoopNest, role: AxisRole, parts: Iterable[AxisPart]) -> t
     return (*actions, *(SplitAxis(name, p.size, p.bind) for p in reversed(sized)))
 
 
-@mutable(eq=False)
-class _AxisState:
-    """An axis, or several that are counted as one, while actions are carried out.
-
-    Attributes:
-        name: the names of the axes, joined by ``*``.
-        axes: their numbers in the nest.
-        extent: the number of points.
-        role: what the axes are.
-        chunk: the points of a tile; None before `Tile`.
-        parts: the parts so far, inner to outer.
-        is_closed: whether a part took what is left.
-    """
-
-    name: str
-    axes: tuple[int, ...]
-    extent: Extent
-    role: AxisRole
-    chunk: int | None = None
-    parts: list[AxisPart] = field(factory=list)
-    is_closed: bool = False
-
-    @property
-    def count(self) -> int:
-        """Return the points that all parts have together."""
-        return prod(p.size or 1 for p in self.parts)
-
-
-class ScheduleBuilder:
-    """A schedule in the making.
+class ScheduleBuilder(AxisBuilder):
+    """The schedule of a nest on a GPU, while actions are carried out.
 
     Args:
         nest: the loop nest.
@@ -122,10 +95,7 @@ class ScheduleBuilder:
     """
 
     def __init__(self, nest: LoopNest, target: Target) -> None:
-        self.nest, self.target = nest, target
-        self.axes = [_AxisState(a.name, (k,), a.length, a.role) for k, a in enumerate(nest.axes)]
-        if nest.axis_names(AxisRole.KEPT) == (ONE_ROW,):
-            self.axes.insert(0, _AxisState(ONE_ROW, (), 1, AxisRole.KEPT))
+        super().__init__(nest, target)
         self.cached: set[int] = set()
         self.staged: set[int] = set()
         self.rows: CacheRows | None = None
@@ -136,15 +106,19 @@ class ScheduleBuilder:
         """Carry an action out, or return why it is not legal."""
         match action:
             case Fuse():
-                return self._fuse(action)
+                return self.fuse(action)
+            case Tile(_, chunk) if not isinstance(chunk, int):
+                return Diagnostic("tile.number", {"action": action})
             case Tile():
-                return self._tile(action)
+                return self.tile(action)
             case SplitAxis():
                 return self._split(action)
             case CacheRead():
                 return self._cache_read(action)
             case SetScope():
                 return self._set_scope(action)
+            case Recompute():
+                return Diagnostic("action.cpu", {"action": action})
             case CacheRows():
                 self.rows = action
             case CacheTile():
@@ -194,59 +168,9 @@ class ScheduleBuilder:
 
     # Axes.
 
-    def _axis(self, action: Action, name: str) -> _AxisState | Diagnostic:
-        """Return the axis of a name."""
-        for axis in self.axes:
-            if axis.name == name:
-                return axis
-        hint = nearest(name, [a.name for a in self.axes])
-        return Diagnostic("axis.unknown", {"action": action, "axis": name, "hint": hint})
-
-    def _fuse(self, action: Fuse) -> Diagnostic | None:
-        """Replace two axes by one."""
-        outer, inner = self._axis(action, action.outer), self._axis(action, action.inner)
-        if isinstance(outer, Diagnostic):
-            return outer
-        if isinstance(inner, Diagnostic):
-            return inner
-        alike = [a for a in self.axes if a.role is outer.role]
-        at = alike.index(outer)
-        if inner not in alike or alike[at + 1 : at + 2] != [inner]:
-            names = " ".join(a.name for a in alike)
-            return Diagnostic(
-                "axis.not_adjacent",
-                {"outer": outer.name, "inner": inner.name, "axes": names},
-            )
-        for axis in (outer, inner):
-            if axis.parts or axis.chunk is not None:
-                return Diagnostic("axis.distributed", {"action": action, "axis": axis.name})
-        fused = _AxisState(
-            f"{outer.name}*{inner.name}",
-            (*outer.axes, *inner.axes),
-            numel((outer.extent, inner.extent)),
-            outer.role,
-        )
-        self.axes[self.axes.index(outer)] = fused
-        self.axes.remove(inner)
-        return None
-
-    def _tile(self, action: Tile) -> Diagnostic | None:
-        """Set the chunk of an axis."""
-        axis = self._axis(action, action.axis)
-        if isinstance(axis, Diagnostic):
-            return axis
-        if axis.role is AxisRole.REDUCED:
-            return Diagnostic("tile.reduced", {"axis": axis.name})
-        if action.chunk < 1:
-            return Diagnostic("axis.size", {"action": action, "size": action.chunk})
-        if axis.parts or axis.chunk is not None:
-            return Diagnostic("axis.distributed", {"action": action, "axis": axis.name})
-        axis.chunk = action.chunk
-        return None
-
     def _split(self, action: SplitAxis) -> Diagnostic | None:
         """Add a part to an axis."""
-        axis = self._axis(action, action.axis)
+        axis = self.axis(action, action.axis)
         if isinstance(axis, Diagnostic):
             return axis
         if action.bind is Bind.GRID:
@@ -277,7 +201,7 @@ class ScheduleBuilder:
             axis.parts.append(AxisPart(action.bind, size))
         return None
 
-    def _group(self, axes: list[_AxisState]) -> AxisGroup | Diagnostic | None:
+    def _group(self, axes: list[AxisState]) -> AxisGroup | Diagnostic | None:
         """Return the map of the axes of one kind, None if there is none."""
         if not axes:
             return None

@@ -1,4 +1,4 @@
-"""Construction of schedules: of single-nest groups, of packs and of phases."""
+"""Construction of the schedules of packs and of phases from those of their parts."""
 
 from __future__ import annotations
 
@@ -7,53 +7,12 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from passkit.analysis.components import seconds_per_tile, shared_tiles
-from passkit.analysis.domain import ValueKind
-from passkit.analysis.domain_info import DomainInfo
-from passkit.analysis.recompute import is_expensive
-from passkit.analysis.size_arguments import MAX_LITERAL_EXTENT
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
-from passkit.graph.attribute_calls import reduce_of
-from passkit.schedule.roofline import roofline_seconds
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.stages import split_stages
-from passkit.schedule.tiling import Composition, staging_place
+from passkit.schedule.tiling import Composition
 from passkit.target import Target
-from passkit.values.size import Extent, numel
-
-
-def single_nest_schedule(
-    info: DomainInfo, composition: Composition, split: Split, width: Extent | None, target: Target
-) -> Schedule:
-    """Return the schedule of a group of one iteration domain.
-
-    Args:
-        info: the iteration domain.
-        composition: how the points of a tile are mapped to vectors.
-        split: the tile map of the domain.
-        width: the points of a tile along the vector axis; None for the whole axis.
-        target: the machine.
-    """
-    place = staging_place(info, composition, target)
-    if place is Place.LANES and _is_long_text(info, target):
-        place = None
-    stages, staged = split_stages(info, place)
-    seconds = roofline_seconds(info, target)
-    return Schedule(composition, info.domain.axes, split, width, stages, staged, seconds=seconds)
-
-
-def _is_long_text(info: DomainInfo, target: Target) -> bool:
-    """Return whether an unrolled row that fits in registers would call too many functions.
-
-    Rows of up to `MAX_LITERAL_EXTENT` elements are unrolled in any case.
-    """
-    length = info.domain.axes[-1].extent
-    assert isinstance(length, int)  # only short rows are staged in registers
-    if length <= MAX_LITERAL_EXTENT:
-        return False
-    full = [n for n, kind in info.kinds.items() if ValueKind.POINT in kind and reduce_of(n) is None]
-    vectors = -(-length // target.lanes)
-    return vectors * sum(map(is_expensive, full)) > target.tiling.register_functions
+from passkit.values.size import numel
 
 
 def packed_schedule(parts: Sequence[Schedule], target: Target) -> Schedule:

@@ -15,13 +15,15 @@ from attrs import frozen
 from passkit.analysis.domain import Axis
 from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.register_pressure import register_pressure
+from passkit.ast.stage import Place
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
 from passkit.schedule.nest import AxisGroup, NestSchedule
-from passkit.schedule.schedule import StagePlan
+from passkit.schedule.schedule import StagedValue, StagePlan
+from passkit.schedule.stages import split_stages
 from passkit.schedule.template_loops import operator_names
-from passkit.schedule.traffic import NestTraffic
+from passkit.schedule.traffic import NestTraffic, traffic_of
 from passkit.target.heuristics import NestHeuristics
 from passkit.values.size import Extent
 
@@ -80,12 +82,42 @@ class LoopNest:
     Attributes:
         info: the iteration domain.
         stages: the traversals of the domain, in order.
-        traffic: the memory accesses.
+        staged: the values that one stage stores for another, where they lie unless actions say
+            otherwise.
     """
 
     info: DomainInfo
     stages: tuple[StagePlan, ...]
-    traffic: NestTraffic
+    staged: tuple[StagedValue, ...]
+
+    @cached_property
+    def traffic(self) -> NestTraffic:
+        """Return the memory accesses."""
+        return traffic_of(self.info, self.stages, self.staged)
+
+    def stage_plan(
+        self, place: Place | None, recomputed: frozenset[int] = frozenset()
+    ) -> tuple[tuple[StagePlan, ...], tuple[StagedValue, ...]]:
+        """Return the stages, and the storage of the values that one stores for another.
+
+        Args:
+            place: the storage of all staged values; None for outputs where they fit, else SHARED.
+            recomputed: the positions of values that are computed again where they are read.
+        """
+        key = place, recomputed
+        if key not in self._plans:
+            nodes = [self.graph.nodes[k] for k in recomputed]
+            self._plans[key] = split_stages(self.info, place, nodes)
+        return self._plans[key]
+
+    @cached_property
+    def _plans(
+        self,
+    ) -> dict[
+        tuple[Place | None, frozenset[int]], tuple[tuple[StagePlan, ...], tuple[StagedValue, ...]]
+    ]:
+        """Return the stages by the arguments of `stage_plan`, for those asked for so far."""
+        return {(None, frozenset()): (self.stages, self.staged)}
 
     @property
     def graph(self) -> Graph:

@@ -58,11 +58,11 @@ def register_schedule_rule(target: str | Target, name: str, rule: RuleFunction) 
 
     Rules are tried in the order in which they were registered, and the first that returns actions
     is used. They must make a legal schedule. Registering a name again replaces the rule; one with
-    the name of a built-in rule takes its place.
+    the name of a built-in rule takes its place, and on CPUs the built-in one is tried at the end.
 
     Args:
         target: A registered target, or its name, or the name of its dialect, such as ``"cuda"``,
-            for all targets of this dialect. Only the dialect "cuda" has schedules of nests.
+            for all targets of this dialect: one of CPUs ("cpu", "cxx") or of CUDA ("cuda").
         name: The name of the rule.
         rule: A function of a `passkit.schedule.loop_nest.LoopNest` and a target, which returns a
             sequence of actions (`passkit.schedule.actions`), or None for nests that it is not for.
@@ -70,18 +70,25 @@ def register_schedule_rule(target: str | Target, name: str, rule: RuleFunction) 
     Returns: The rule.
 
     Raises: ArgumentError if ``target`` is neither target nor text, ``name`` no text or ``rule`` no
-    function; SettingError, with the nearest name, if there is no such target or dialect.
+    function; SettingError, with the nearest name, if there is no such target or dialect, or if its
+    targets have no schedule rules, as those of OpenCL.
     """
     key = target.name if isinstance(target, Target) else target
     arguments.text("register_schedule_rule: target", key)
     arguments.text("register_schedule_rule: name", name)
     arguments.function(f"register_schedule_rule({key!r}, {name!r}): rule", rule)
-    names = list_targets()
-    names += sorted({target_of(t).dialect for t in names} - {*names})
+    targets = list_targets()
+    names = targets + sorted({target_of(t).dialect for t in targets} - {*targets})
     if key not in names:
         raise SettingError(
             f"register_schedule_rule: target {arguments.shown(key)} is neither a target nor a "
             f"dialect; {nearest(key, names)}"
+        )
+    with_rules = [t for t in map(target_of, targets) if t.nests or t.lanes > 1]
+    possible = sorted({t.name for t in with_rules} | {t.dialect for t in with_rules})
+    if key not in possible:
+        raise SettingError(
+            f"register_schedule_rule: {key} has no schedule rules; {', '.join(possible)} have some"
         )
     _table.own.setdefault(key, {})[name] = ScheduleRule(name, rule)
     _table.changes += 1
@@ -100,19 +107,19 @@ def register_built_in_rules(dialect: str, rules: Iterable[tuple[str, RuleFunctio
     _table.built_in[dialect] = tuple(ScheduleRule(name, f, True) for name, f in rules)
 
 
-def schedule_rules(target: Target) -> tuple[ScheduleRule, ...]:
+def schedule_rules(
+    target: Target, default: tuple[ScheduleRule, ...] = ()
+) -> tuple[ScheduleRule, ...]:
     """Return the rules of a target, in the order in which they are tried.
 
-    These are the registered ones of its name, then of its dialect, then the built-in ones.
+    These are the registered ones of its name, then of its dialect, then the built-in ones, or
+    ``default`` for a dialect without any. A rule with the name of a built-in one takes its place.
     """
+    built_in = _table.built_in.get(target.dialect, default)
     own = {**_table.own.get(target.dialect, {}), **_table.own.get(target.name, {})}
-    first = [r for r in own.values() if not _is_replacement(r, target)]
-    return (*first, *(own.get(r.name, r) for r in _table.built_in.get(target.dialect, ())))
-
-
-def _is_replacement(rule: ScheduleRule, target: Target) -> bool:
-    """Return whether a rule has the name of a built-in one, whose place it takes."""
-    return any(r.name == rule.name for r in _table.built_in.get(target.dialect, ()))
+    names = {r.name for r in built_in}
+    first = [r for r in own.values() if r.name not in names]
+    return (*first, *(own.get(r.name, r) for r in built_in))
 
 
 def operator_rules(nest: LoopNest) -> tuple[ScheduleRule, ...]:
@@ -160,6 +167,18 @@ def call_rule(
         shown = arguments.shown(result)
         raise RuleError(f"schedule rule {rule.name} must give {NEED}, got {shown}")
     return result
+
+
+def illegal_rule(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
+    """Return why the actions of a rule are not legal, with what they could refer to."""
+    axes, values = ", ".join(map(str, nest.axes)), ", ".join(nest.values)
+    data = {"rule": rule.name, "reason": reason, "axes": axes, "values": values}
+    return Diagnostic("rule.illegal", data)
+
+
+def has_own_rules() -> bool:
+    """Return whether the user registered a rule for any target."""
+    return any(_table.own.values())
 
 
 def _is_actions(value: object) -> bool:

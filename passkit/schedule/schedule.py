@@ -120,7 +120,7 @@ class Schedule:
         pack: the schedule of the loop nests of the parts in one launch on a GPU.
         block: the schedule of the nests of a MULTI_NEST schedule on a GPU. This, ``nest`` and
             ``pack`` are lowered through loop IR.
-        rule: the name of the schedule rule that was applied.
+        rule: the name of the schedule rule that was applied; empty without one.
         no_nest: the reason why a GPU has no loop nest for the group.
         refusal: the reason why the schedule of a user's rule is not legal.
     """

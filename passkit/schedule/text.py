@@ -1,28 +1,31 @@
-"""The text of the schedule of a loop nest on a GPU.
+"""The text of the schedule of a loop nest.
 
 ::
 
-    schedule := 'schedule' NAME 'for' TARGET threads '{' nest tile | pack '}'
+    schedule := 'schedule' NAME 'for' TARGET [threads] '{' nest tile | pack '}'
     threads  := 'threads' INT 'x' INT 'blocks' INT
     pack     := 'pack' '{' (nest threads tile)* '}'
     nest     := 'nest' NAME '(' axis,… ')' (',' NAME '(' axis,… ')')* ':' value,…
     axis     := NAME ':' EXTENT ['chunks'] ['reduce'] ['chunk' EXTENT]
-    tile     := 'tile' NAME '[' AXIS '/' INT (',' AXIS '/' INT)* ['row'] ']' '{' item* '}'
+    tile     := 'tile' NAME '[' AXIS '/' EXTENT (',' AXIS '/' EXTENT)* ['row'] ']' '{' item* '}'
     item     := 'map' NAME map (';' map)*
               | 'cache_read' INPUT 'in' SCOPE
               | 'cache_rows' 'vector' INT 'pitch' INT
               | 'cache_tile' INT… 'lanes' INT 'pitch' INT (INPUT 'along' AXIS)…
               | 'in' SCOPE value,…
+              | 'in' OUTPUT value
+              | 'stream' OUTPUT,…
               | 'stage' NAME ':' ['reduce' v,…] ['keep' v,…] ['rows' v,…] [stores]
     stores   := 'store' v '->' OUTPUT (',' v '->' OUTPUT)*
     map      := AXIS '=' part ('-' part)*
     part     := ('thread_y' | 'thread_x' | 'serial' | 'unroll' | 'vector') ['_' INT]
     AXIS     := NAME ('*' NAME)*; v is a value
 
-Threads are Y x X, blocks those of a multiprocessor. Parts stand outer to inner; one without a
-number takes what is left. ``row`` says that the tile has whole rows of the axes that are not
-listed. The stages follow from the operators; they are printed for readers, and compared when a text
-is read.
+Threads are Y x X, blocks those of a multiprocessor; a CPU has neither, and one thread computes a
+tile. Parts stand outer to inner; one without a number takes what is left. On a CPU an axis without
+parts is a serial loop. ``row`` says that the tile has whole rows of the axes that are not listed.
+Values between stages lie in a scope, or in the buffer of an output. The stages follow from the
+operators; they are printed for readers, and compared when a text is read.
 
 A pack has the nests of a kernel whose blocks they share out, ``n0``, ``n1``, … in the order of the
 parts. Nests that have equal values, stages and maps are listed together; the tile has the name of
@@ -33,13 +36,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from passkit.ast.stage import Place
 from passkit.ir.loop import Bind, LaunchShape
+from passkit.schedule.actions import SplitAxis, Tile
+from passkit.schedule.apply_tiles import TileShape, tile_actions
 from passkit.schedule.legality import axis_name
 from passkit.schedule.loop_nest import NEST, LoopNest, groups_of
-from passkit.schedule.nest import NestSchedule
+from passkit.schedule.nest import AxisPart, NestSchedule
 from passkit.schedule.pack import PackSchedule
-from passkit.schedule.schedule import StagePlan
+from passkit.schedule.schedule import Schedule, StagePlan
 from passkit.target import Target
+
+_SCOPES = {Place.SHARED: "shared", Place.LANES: "register"}
+"""The words for the storage of values between stages, if not in an output."""
 
 
 def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str:
@@ -54,6 +63,43 @@ def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str
         "}",
     ]
     return "\n".join(lines)
+
+
+def tile_schedule_text(schedule: Schedule, nest: LoopNest, target: Target) -> str:
+    """Return the text of a schedule of a nest that runs tile by tile on a CPU."""
+    shape = TileShape(schedule.composition, schedule.split, schedule.width)
+    chunks: list[str] = []
+    maps: list[str] = []
+    for action in tile_actions(nest, shape, target):
+        if isinstance(action, Tile):
+            chunks.append(f"{action.axis}/{action.chunk}")
+        elif isinstance(action, SplitAxis):
+            maps.append(f"{action.axis} = {AxisPart(action.bind, action.size)}")
+    is_row = schedule.width is None and bool(chunks)
+    items = [f"map {NEST} {'; '.join(maps)}"]
+    items += [f"in {place} {', '.join(names)}" for place, names in _places(schedule, nest)]
+    if schedule.stream:
+        items.append(f"stream {', '.join(f'y{k}' for k in schedule.stream)}")
+    items += [f"stage {NEST}: {stage_text(s, nest)}" for s in schedule.stages]
+    return "\n".join(
+        [
+            f"schedule {list(nest.values)[-1]} for {target.name} {{",
+            f"  nest {nest_head(nest)}: {', '.join(nest.values)}",
+            f"  tile {NEST}[{', '.join(chunks)}{' row' * is_row}] {{",
+            *(f"    {item}" for item in items),
+            "  }",
+            "}",
+        ]
+    )
+
+
+def _places(schedule: Schedule, nest: LoopNest) -> list[tuple[str, list[str]]]:
+    """Return the scopes and outputs in which values lie between stages, with their values."""
+    places: dict[str, list[str]] = {}
+    for k in schedule.staged:
+        place = f"y{k.output}" if k.place is Place.GLOBAL else _SCOPES[k.place]
+        places.setdefault(place, []).append(nest.value_names[k.value])
+    return list(places.items())
 
 
 def pack_text(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import frozen
 
 from passkit.analysis.domain import Domain
@@ -9,7 +11,7 @@ from passkit.analysis.domain_info import DomainInfo
 from passkit.ast.expr import Var
 from passkit.ast.index import Sum
 from passkit.graph.node import known_shape
-from passkit.schedule.schedule import Schedule
+from passkit.schedule.schedule import StagedValue, StagePlan
 from passkit.values.size import Extent, at_least, numel
 
 
@@ -56,12 +58,15 @@ class NestTraffic:
     transposed: tuple[TransposedRead, ...] = ()
 
 
-def traffic_of(info: DomainInfo, schedule: Schedule) -> NestTraffic:
+def traffic_of(
+    info: DomainInfo, stages: Sequence[StagePlan], staged_values: Sequence[StagedValue]
+) -> NestTraffic:
     """Return the memory accesses of a group of one nest.
 
     Args:
         info: its iteration domain.
-        schedule: its stages.
+        stages: its stages.
+        staged_values: the values that one stage stores for another.
     """
     graph, full = info.graph, info.domain.point_index
     streams = tuple(
@@ -72,9 +77,9 @@ def traffic_of(info: DomainInfo, schedule: Schedule) -> NestTraffic:
         and at_least(numel(known_shape(node.entries[0])), info.domain.size)
     )
     stream_nbytes = tuple(graph.dtype(graph.inputs[k].entries[0]).nbytes for k in streams)
-    staged = tuple(k.value for k in schedule.staged)
+    staged = tuple(k.value for k in staged_values)
     staged_nbytes = tuple(max(4, graph.dtype(graph.nodes[k].entries[0]).nbytes) for k in staged)
-    stored = [graph.outputs[k] for stage in schedule.stages for k in stage.stores]
+    stored = [graph.outputs[k] for stage in stages for k in stage.stores]
     output_nbytes = tuple(graph.dtype(e).nbytes for e in stored)
     widest = max((*stream_nbytes, *output_nbytes), default=4)
     return NestTraffic(

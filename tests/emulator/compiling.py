@@ -23,7 +23,7 @@ PREAMBLE = CUDA.preamble
 """The functions that generated CUDA kernels may call."""
 _INLINE = PREAMBLE.replace("static __device__", "static inline __device__")
 HEADER = f'#include "cuda.h"\n#line 1 "preamble"\n{_INLINE}'
-"""What units include. At -O0 g++ writes functions that are not inline into each of them."""
+"""The header of all units. At -O0 g++ writes functions that are not inline into each unit."""
 MAX_KERNELS = 200
 """The most kernels in a translation unit."""
 FLAGS = (

@@ -10,13 +10,16 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
+from passkit.planner.cpu import tile_nest
 from passkit.planner.nests import loop_nest
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.rules import remove_schedule_rule
+from passkit.schedule.schedule import Schedule
 from tests.planned import plan
 
 CUDA = pk.PassContext(target="cuda").target
+CPU = pk.PassContext(target="cpu").target
 SOFTMAX = (
     "x: f32[65536, 1024]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)));"
     "return div(e, reduce_sum(e, axis=1, keepdims=true))"
@@ -62,11 +65,22 @@ def nest_of(graph: Any, **options: Any) -> tuple[LoopNest, NestSchedule]:
     return nest, schedule.nest
 
 
+def tile_nest_of(graph: Any) -> tuple[LoopNest, Schedule]:
+    """Return the loop nest of the first kernel of a graph, and its schedule for the CPU."""
+    planned = plan(graph, "SchedulePlan")
+    node, schedule = next(iter(planned.attrs["schedule"].items()))
+    info = analyze_domain(planned.attrs["subgraph"][node].graph)
+    assert isinstance(info, DomainInfo)
+    return tile_nest(info), schedule
+
+
 @contextmanager
-def rule(function: Callable[..., Any], name: str = "test_rule") -> Iterator[None]:
-    """Register a rule for CUDA inside the `with` block."""
-    pk.register_schedule_rule("cuda", name, function)
+def rule(
+    function: Callable[..., Any], name: str = "test_rule", target: str = "cuda"
+) -> Iterator[None]:
+    """Register a rule for a target inside the `with` block."""
+    pk.register_schedule_rule(target, name, function)
     try:
         yield
     finally:
-        remove_schedule_rule("cuda", name)
+        remove_schedule_rule(target, name)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import passkit as pk
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.actions import (
     Action,
@@ -17,6 +18,7 @@ from passkit.schedule.actions import (
     CacheTile,
     Fuse,
     LaunchBlocks,
+    Recompute,
     SetScope,
     SplitAxis,
     StorageScope,
@@ -97,6 +99,13 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         r"split i1 2 serial: axis i1 has no open",
     ),
     ("axis.uncovered", SOFTMAX, WIDE, r"the parts of axis i1 have 128 points together, of 1024"),
+    ("action.cpu", SOFTMAX, (Recompute("exp_1"),), r"recompute exp_1: threads of a GPU keep what"),
+    (
+        "tile.number",
+        POINTS,
+        (FUSE, Tile("i0*i1", pk.Size({"n": 1}))),
+        r"tile i0\*i1 n: a tile has a known number of points",
+    ),
     ("tile.reduced", SOFTMAX, (Tile("i1", 4),), r"axis i1 is reduced; a tile has all of it"),
     ("tile.missing", SOFTMAX, (SplitAxis("i0", 4, Y),), r"axis i0 has no tile; tile it before"),
     ("tile.missing", SOFTMAX, ROW, r"axis i0 has no tile"),
