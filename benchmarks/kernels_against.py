@@ -8,7 +8,7 @@
 Each version has a process that compiles the graphs (`kernel_times`), and a cache of kernels. They
 time a graph in turns, the calls and each kernel in them: a repetition is the medians of several
 samples. A kernel or a program is slower if its ratio is above 1.05 in three repetitions, and in
-three longer ones that new processes measure. `results/kernels-against.json` has a row for each
+three longer ones, each by new processes. `results/kernels-against.json` has a row for each
 graph: the commits, and the seconds of each repetition. ``show.py middle`` reads it.
 
 Random graphs over all operators have kernels of a microsecond; ``--random`` adds them.
@@ -169,22 +169,17 @@ def medians(samples: Sequence[Sequence[float]]) -> list[float]:
     return [median(of_kernel) for of_kernel in zip(*samples, strict=True)]
 
 
-def measured(pair: Pair, path: Path, together: Any, seconds: float) -> Row:
-    """Return the kernels' names and the seconds of all repetitions of a graph, by version.
-
-    Raises: PipeError if a version cannot compile or run it.
-    """
-    names = pair.compiled(path, together)
-    times = [pair.repetition(seconds) for _ in range(REPETITIONS)]
-    row: Row = {}
+def joined(repetitions: Sequence[dict[str, dict[str, Any]]], names: dict[str, list[str]]) -> Row:
+    """Return the seconds of several repetitions as lists, by version, with the kernels' names."""
+    times: Row = {}
     for version in VERSIONS:
-        of_version = [t[version] for t in times]
-        row[version] = {
+        of_version = [r[version] for r in repetitions]
+        times[version] = {
             "names": names[version],
-            "call": [t["call"] for t in of_version],
-            "kernels": [list(k) for k in zip(*(t["kernels"] for t in of_version), strict=True)],
+            "call": [r["call"] for r in of_version],
+            "kernels": [list(k) for k in zip(*(r["kernels"] for r in of_version), strict=True)],
         }
-    return row
+    return times
 
 
 def ratios(times: Row) -> dict[str, list[float]]:
@@ -250,6 +245,34 @@ def write(path: Path, record: Record, threads: int) -> None:
     path.write_text(text.replace('{"graph"', '\n{"graph"') + "\n")  # a line for each graph
 
 
+def measure_again(
+    rows: Sequence[Row],
+    trees: dict[str, Path],
+    folder: Path,
+    together: dict[str, Any],
+    options: argparse.Namespace,
+) -> None:
+    """Measure suspects in longer samples, each repetition by new processes; write it to the rows.
+
+    Args:
+        rows: the suspects.
+        trees: the checkouts of both versions.
+        folder: where graphs and caches are.
+        together: operators kept together by graph.
+        options: the command line's.
+    """
+    repetitions: list[list[dict[str, dict[str, Any]]]] = [[] for _ in rows]
+    names: list[dict[str, list[str]]] = [{} for _ in rows]
+    for _ in range(REPETITIONS if rows else 0):
+        with Pair(trees, folder, options.threads) as pair:
+            for k, row in enumerate(rows):
+                graph = row["graph"]
+                names[k] = pair.compiled(folder / "graphs" / f"{graph}.json", together[graph])
+                repetitions[k].append(pair.repetition(LONGER * options.sample))
+    for k, row in enumerate(rows):
+        row["again"] = joined(repetitions[k], names[k])
+
+
 def work(options: argparse.Namespace, folder: Path) -> int:
     """Compile or measure graphs until the seconds are over; return 1 if something is slower."""
     deadline = time.monotonic() + options.seconds
@@ -272,17 +295,17 @@ def work(options: argparse.Namespace, folder: Path) -> int:
                     elif options.compile:
                         pair.compiled(path, together[name])
                     else:
-                        times = measured(pair, path, together[name], options.sample)
+                        names = pair.compiled(path, together[name])
+                        times = joined(
+                            [pair.repetition(options.sample) for _ in range(REPETITIONS)], names
+                        )
                         record["left_out"].pop(name, None)
                         record["rows"].append({**stamp, "times": times})
                 except PipeError as error:
                     record["left_out"][name] = str(error)
-        for row in record["rows"]:
-            name = row["graph"]
-            if time.monotonic() < deadline and name in together and slower(row):
-                with Pair(trees, folder, options.threads) as pair:
-                    longer = LONGER * options.sample
-                    row["again"] = measured(pair, graphs / f"{name}.json", together[name], longer)
+        if not options.compile:
+            suspects = [r for r in record["rows"] if r["graph"] in together and slower(r)]
+            measure_again(suspects, trees, folder, together, options)
     if options.compile:
         print(f"{len(pending)} graphs, {len(record['left_out'])} left out")
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -54,6 +55,17 @@ def test_one_worker_at_a_time() -> None:
     other.join()
 
     assert order == ["first", "second"]
+
+
+def test_a_process_outside_of_a_run_holds_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that use helpers of tests, as `show.py` does, share no folder with anybody."""
+    monkeypatch.delenv(SHARED)
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    with alone("a program"), alone("a program"):
+        pass
+    figure = importlib.import_module("shows.core").one_kernel("softmax keepdims -1")
+
+    assert (figure.text, figure.met) == ("1 of 1 graphs", True)
 
 
 def folders_of_a_run(cache: Path, **environ: str) -> list[str]:

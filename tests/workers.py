@@ -30,7 +30,13 @@ def folder() -> Path:
 
 @contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Hold a lock, so that one worker does something and the next ones find it done."""
+    """Hold a lock, so that one worker does something and the next ones find it done.
+
+    A process outside of a run of tests shares no folder, and holds no lock.
+    """
+    if SHARED not in os.environ:
+        yield
+        return
     with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
