@@ -25,7 +25,7 @@ def test_a_group_lists_operators_costs_and_other_templates() -> None:
     assert (group.name, group.operators, group.composition) == ("t", ("e", "t"), "row")
     assert group.source.value == "model"
     assert group.nbytes == 4096 * 301 * 4 and group.seconds > 0
-    assert group.as_dict()["others"] and len(group.as_dict()) == 11
+    assert group.as_dict()["others"] and len(group.as_dict()) == 12
     assert str(group).count("reduce_sum_1[") == 4
     assert ranked(SUMS, templates={"t": group.template}).template == group.template
 
