@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 from signal import SIGABRT
@@ -30,7 +31,7 @@ def reports(
 
     Yields:
         Reports as dictionaries. A process that ends with a status other than 0 adds one with its
-        status as ``"crashed"`` and its last case as ``"start"``.
+        status, or how long it was silent, as ``"crashed"`` and its last case as ``"start"``.
 
     Raises:
         OSError: a command cannot be started.
@@ -67,9 +68,10 @@ def reports(
 
 def _listen(command: list[str], patience: float) -> Iterator[WorkerReport]:
     """Yield the reports of one process."""
-    start = None
+    start, heard = None, time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         for line in _lines(process, patience):
+            heard = time.monotonic()
             if not line.startswith("{"):  # LAPACK prints errors to standard output
                 continue
             report: WorkerReport = json.loads(line)
@@ -77,7 +79,9 @@ def _listen(command: list[str], patience: float) -> Iterator[WorkerReport]:
             if report.keys() != {"start"}:
                 yield report
     if process.returncode != 0:
-        yield {"crashed": process.returncode, "start": start}
+        is_silent = process.returncode == -SIGABRT and time.monotonic() - heard >= patience
+        status = f"{patience:.0f} s of silence" if is_silent else process.returncode
+        yield {"crashed": status, "start": start}
 
 
 def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[str]:

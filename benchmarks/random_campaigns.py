@@ -2,6 +2,7 @@
 
     python benchmarks/random_campaigns.py graphs --seconds 600     # the next seeds, on each target
     python benchmarks/random_campaigns.py templates --seconds 600  # groups under all templates
+    python benchmarks/random_campaigns.py graphs --jobs 2          # two batches at a time
     python benchmarks/random_campaigns.py graphs --again           # what failed, by this version
     python benchmarks/random_campaigns.py --report
 
@@ -23,8 +24,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
@@ -199,6 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("campaign", nargs="?", choices=[*PARTS])
     parser.add_argument("--seconds", type=float, default=600, help="begin no batch after (600)")
+    parser.add_argument("--jobs", type=int, default=1, help="batches at a time (1)")
     parser.add_argument("--again", action="store_true", help="check the ranges that failed")
     parser.add_argument("--report", action="store_true", help="print the records")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of the records")
@@ -224,15 +228,28 @@ def run(options: argparse.Namespace) -> int:
     """Check ranges of seeds until the time is up. Return 1 if a row of the record has a failure."""
     start = time.monotonic()
     record = read(options.campaign, options.results)
-    for first, count in pending(options.campaign, record, options.again):
-        if time.monotonic() - start > options.seconds:
-            break
-        for part, row in run_range(options.campaign, first, count).items():
-            record[part] = add(record[part], row)
-            texts = "\n\n".join(["", *row["failures"], ""]) if row["failures"] else ""
-            print(f"{part}: seeds {first} to {first + count - 1}, {row['seconds']} s{texts}")
-        write(options.campaign, record, options.results)
-        sys.stdout.flush()
+    ranges = pending(options.campaign, record, options.again)
+    lock = Lock()
+
+    def check() -> None:
+        """Check one range after the other, and write the record behind each."""
+        while time.monotonic() - start <= options.seconds:
+            with lock:
+                first, count = next(ranges, (0, 0))
+            if count == 0:
+                return
+            rows = run_range(options.campaign, first, count)
+            with lock:
+                for part, row in rows.items():
+                    record[part] = add(record[part], row)
+                    texts = "\n\n".join(["", *row["failures"], ""]) if row["failures"] else ""
+                    seeds = f"seeds {first} to {first + count - 1}"
+                    print(f"{part}: {seeds}, {row['seconds']} s{texts}", flush=True)
+                write(options.campaign, record, options.results)
+
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(check) for _ in range(options.jobs)]:
+            done.result()
     return int(any(totals(rows)["failed"] for rows in record.values()))
 
 

@@ -49,7 +49,7 @@ def test_a_silent_process_is_aborted() -> None:
     endless = command(5, "import time; time.sleep(600)")
     collected = list(reports([endless, command(6, "say(cases=6)")], 1, patience=5))
 
-    assert collected == [{"crashed": -6, "start": 5}, {"cases": 6}]
+    assert collected == [{"crashed": "5 s of silence", "start": 5}, {"cases": 6}]
 
 
 def test_a_missing_program_raises() -> None:

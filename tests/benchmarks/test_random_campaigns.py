@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,25 @@ def test_a_process_that_crashes_is_a_failure_of_the_parts_it_left(
 
 
 @pytest.mark.parametrize("campaign", ["graphs", "templates"])
+def test_several_batches_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each range is checked once, by one of the jobs, and the record has all of them."""
+    import random_campaigns
+
+    checked: list[int] = []
+
+    def run_range(campaign: str, first: int, count: int) -> dict[str, Any]:
+        checked.append(first)
+        time.sleep(0.01)
+        return {part: row(first, count) for part in random_campaigns.PARTS[campaign]}
+
+    monkeypatch.setattr(random_campaigns, "run_range", run_range)
+    options = ["graphs", "--seconds", "0.05", "--jobs", "3", "--results", str(tmp_path)]
+    assert random_campaigns.main(options) == 0
+    assert sorted(checked) == [100 * k for k in range(len(checked))] and len(checked) >= 3
+    record = random_campaigns.read("graphs", tmp_path)
+    assert [(r["first"], r["count"]) for r in record["cuda"]] == [(0, 100 * len(checked))]
+
+
 def test_a_campaign_runs_and_is_read_by_its_row(
     campaign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
