@@ -102,7 +102,6 @@ def test_a_process_that_crashes_is_a_failure_of_the_parts_it_left(
     assert rows["cuda"]["failures"] == ["the process ended with -11 in blocks"]
 
 
-@pytest.mark.parametrize("campaign", ["graphs", "templates"])
 def test_several_batches_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each range is checked once, by one of the jobs, and the record has all of them."""
     import random_campaigns
@@ -122,6 +121,7 @@ def test_several_batches_run_at_a_time(tmp_path: Path, monkeypatch: pytest.Monke
     assert [(r["first"], r["count"]) for r in record["cuda"]] == [(0, 100 * len(checked))]
 
 
+@pytest.mark.parametrize("campaign", ["graphs", "templates"])
 def test_a_campaign_runs_and_is_read_by_its_row(
     campaign: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
