@@ -19,8 +19,8 @@ from passkit.fusion.contract import contract, extract
 from passkit.fusion.explore import Candidate
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.measured_score import costs_of
 from passkit.fusion.options import FusionOptions
+from passkit.fusion.score import costs_of
 from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import Exploration, explored
 from passkit.fusion.substitution import Members

@@ -17,11 +17,12 @@ from passkit.analysis.group import Group
 from passkit.analysis.ordered_accesses import read_in_order
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.memory import Memory
 from passkit.fusion.score import Scorer
 from passkit.fusion.selection.problem import Pattern
 from passkit.fusion.substitution import Members, substitution
 from passkit.planner.plan import outline_group
+from passkit.schedule.cost import most_saved, peak_seconds
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 
@@ -140,7 +141,9 @@ class Explorer:
         has_product = any(map(groups.is_product, members))
         is_strict = has_product and self.scorer.costs.measured_gain is None
         least = max(limits.min_gain, limits.min_product_share * apart)
-        if self.largest_gain(members) <= (least if is_strict else limits.sure_gain):
+        costs, nbytes = [self.costs[k] for k in members], groups.bytes_between(members)
+        most = most_saved(costs, nbytes, self.scorer.target)
+        if most <= (least if is_strict else limits.sure_gain):
             return None
         num_operators = sum(len(groups.quotient.clusters[k].nodes) for k in members)
         if num_operators > limits.pattern_ops:
@@ -176,7 +179,7 @@ class Explorer:
         if schedule and schedule.multi_nest and updates_state:
             return Candidate(members, 0.0, apart, problem=HAZARD)
         growth = self.memory.growth(members)
-        lost = penalty(growth, self.scorer.target)
+        lost = peak_seconds(growth, self.scorer.target)
         gain = apart - cost - lost if cost else 0.0
         measured = self.scorer.measured(group, apart)
         if measured is not None:
@@ -219,14 +222,6 @@ class Explorer:
             return least
         is_sure = schedule.multi_nest is not None or schedule.seconds <= self._work(members)
         return limits.sure_gain if is_sure else least
-
-    def largest_gain(self, members: Members) -> float:
-        """Return what a set could gain at most: launches, and bytes between its clusters."""
-        target = self.scorer.target
-        calls = sorted(
-            target.launch + target.meeting * (self.costs[k] > target.parallel) for k in members
-        )
-        return sum(calls[:-1]) + self.groups.bytes_between(members) / target.bandwidth
 
     def _grow(self) -> None:
         """Add clusters to sets, first to those that gain most, as long as the gain grows."""

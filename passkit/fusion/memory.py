@@ -14,7 +14,6 @@ from attrs import frozen
 
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.graph.node import Entry
-from passkit.target import Target
 
 
 @frozen
@@ -101,8 +100,3 @@ class Memory:
                 if value is not None:
                     stays = groups.readers(e) - inside
                     yield -value.nbytes, k, turn if stays else min(value.end, turn) + 1
-
-
-def penalty(growth: int, target: Target) -> float:
-    """Return the seconds that count for so many more bytes at the peak: caches do not hold them."""
-    return target.machine.peak_byte_weight * target.moving(growth) if growth else 0.0

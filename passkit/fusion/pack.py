@@ -20,6 +20,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
 from passkit.planner.plan import outline_group
+from passkit.schedule.cost import saved_by_packing
 from passkit.schedule.schedule import Schedule, has_one_tile
 from passkit.values.size import numel
 
@@ -216,25 +217,12 @@ class _Packing:
         )
 
     def _finish(self, pack: _Pack, seconds: Mapping[Node, float]) -> None:
-        """Keep a pack if what it saves is worth it: launches, barriers of threads, and time.
-
-        Each of the kernels alone is too short for several threads; and reads of values in caches
-        take less than by the cost model.
-        """
-        if len(pack.nodes) > 1 and self._saved(pack, seconds) > self.target.worth:
+        """Keep a pack if what it saves is worth it, else those of its kernels that are short."""
+        each = [seconds[n] for n in pack.nodes]
+        if len(each) > 1 and saved_by_packing(each, self.target) > self.target.worth:
             self._take(pack.nodes)
         else:
             self._take(self._short(pack, seconds))
-
-    def _saved(self, pack: _Pack, seconds: Mapping[Node, float]) -> float:
-        """Return the seconds that a pack saves."""
-        each = [seconds[n] for n in pack.nodes]
-        saved = (len(each) - 1) * self.target.launch
-        if sum(each) > 2 * self.target.parallel:
-            short = [s for s in each if s <= self.target.parallel]
-            saved += (len(each) - len(short)) * self.target.meeting
-            saved += sum(short) / self.target.fusion.pack_cache_factor
-        return saved
 
     def _short(self, pack: _Pack, seconds: Mapping[Node, float]) -> list[Node]:
         """Return kernels that one thread runs one after the other: one kernel saves launches."""

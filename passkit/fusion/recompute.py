@@ -21,12 +21,13 @@ from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.memory import Memory
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.report import SelectionReport
 from passkit.fusion.score import Costs, Scorer
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
+from passkit.schedule.cost import peak_seconds
 from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
@@ -189,7 +190,7 @@ class _Round:
         freed = max(0, self.memory.peak - max(peak, self.memory.room))
         growth = self.memory.beyond(peak)
         weight = 1 + freed / target.fusion.scarce_bytes
-        return penalty(freed, target) * weight - penalty(growth, target)
+        return peak_seconds(freed, target) * weight - peak_seconds(growth, target)
 
     def _cone(self, number: int, entry: Entry) -> _Cone | None:
         """Return the operators that readers of a value would copy; None if it is no such value.
@@ -275,9 +276,7 @@ class _Round:
 
     def _seconds(self, groups: ClusterGroups, numbers: Iterable[int]) -> float | None:
         """Return the seconds of clusters by the cost model; None if one of them is unknown."""
-        return self.scorer.total(
-            (groups.group([k]) for k in sorted(numbers)), self.scorer.cost_beyond_budget
-        )
+        return self.scorer.total((groups.group([k]) for k in sorted(numbers)), bounded=False)
 
 
 def _producers(entries: Iterable[Entry], body: Collection[Node]) -> set[Node]:

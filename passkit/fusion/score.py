@@ -1,19 +1,36 @@
-"""Scores: the seconds of the kernels and calls for some operators, by which plans are compared."""
+"""Scores: the seconds of the kernels and calls for some operators, by which plans are compared.
+
+They are those of the cost model; where the performance library has measured a kernel, these are
+multiplied by how much more it took than measured kernels usually do. Measured seconds are those of
+launches on all threads, the model's are of one thread: so those of another kernel that threads
+would share are divided by what threads gain in measured ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from statistics import median
 
 from attrs import define, field, frozen
 
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.diagnostics import Diagnostic
+from passkit.fusion.options import FusionOptions
 from passkit.graph.attribute_calls import scan_of
 from passkit.graph.node import Node
+from passkit.library.evaluator import Evaluator, Record
+from passkit.library.store import snapshot
 from passkit.planner.plan import outline_group
 from passkit.planner.typical_sizes import typical
-from passkit.schedule.cost import kernel_cost, library_cost, product_of
+from passkit.schedule.cost import (
+    kernel_cost,
+    launch_seconds,
+    library_cost,
+    product_of,
+    schedule_cost,
+)
+from passkit.schedule.schedule import Source
 from passkit.target import Target
 
 Seconds = Callable[[Group, Target], float]
@@ -49,6 +66,62 @@ MODEL = Costs(modelled)
 """The cost model."""
 
 
+def costs_of(context: FusionOptions) -> Costs:
+    """Return the cost model of groups, corrected by measurements of this machine if there are any.
+
+    The option ``evaluator`` has them, else the cache folder.
+
+    Raises: CacheError if other users may write to the folder of the measurements.
+    """
+    evaluator = snapshot().evaluator if context.evaluator is None else context.evaluator
+    if not isinstance(evaluator, Evaluator):
+        return MODEL
+    target = context.target
+    return Costs(_seconds(evaluator, target), _measured_gain(evaluator, target))
+
+
+def _seconds(evaluator: Evaluator, target: Target) -> Seconds:
+    """Return the seconds of groups on the model's scale."""
+    rows = [r for r in evaluator.records if r.can_scale_model]
+    if not rows:
+        return modelled
+    shared = [r for r in rows if r.model > target.parallel]
+    alone = [r for r in rows if r.model <= target.parallel]
+    scale = _ratio(alone if alone and shared else rows)
+    gained = max(1.0, scale / _ratio(shared)) if alone and shared else 1.0
+
+    def seconds(group: Group, target: Target) -> float:
+        """Return the seconds of a group, measured if possible."""
+        usual = modelled(group, target)
+        if product_of(group) is None:
+            plan = evaluator.choose(group, target)
+            estimate = evaluator.estimate(group, target)
+            if estimate.source is Source.MEASURED and not isinstance(plan, Diagnostic):
+                model = schedule_cost(group, plan, target)
+                return usual * estimate.seconds / (model * scale) if model else usual
+        return usual / gained if usual > target.parallel else usual
+
+    return seconds
+
+
+def _measured_gain(evaluator: Evaluator, target: Target) -> MeasuredGain | None:
+    """Return the measured gains of groups over their clusters, if there are any."""
+    if not evaluator.has_comparisons:
+        return None
+
+    def measured_gain(group: Group) -> float | None:
+        """Return the seconds that a group gains over its clusters, None if not measured."""
+        usual = typical(group)
+        return None if usual is None else evaluator.fused_gain(usual, target)
+
+    return measured_gain
+
+
+def _ratio(rows: Iterable[Record]) -> float:
+    """Return the median ratio of measured seconds to those of the model."""
+    return median(r.seconds / r.model for r in rows)
+
+
 @define(eq=False)
 class Scorer:
     """The seconds of groups, each asked for once for all that are alike.
@@ -67,34 +140,24 @@ class Scorer:
     left: int
     _cost_of: dict[str, float | Diagnostic] = field(factory=dict)
 
-    def cost(self, group: Group) -> float | Diagnostic | None:
+    def cost(self, group: Group, bounded: bool = True) -> float | Diagnostic | None:
         """Return the seconds of a group with its launch, 0 if sizes are unknown.
 
-        Return why it cannot be a kernel if so, and None if too few operators may be planned.
+        Return why it cannot be a kernel if so, and None if too few operators may be planned;
+        ``bounded`` says whether their number counts.
         """
         if group.key not in self._cost_of:
-            if self.left < len(group.ops):
+            if bounded and self.left < len(group.ops):
                 return None
-            self.left -= len(group.ops)
-        return self.cost_beyond_budget(group)
+            self.left -= len(group.ops) if bounded else 0
+            self._cost_of[group.key] = self._cost(group)
+        return self._cost_of[group.key]
 
-    def cost_beyond_budget(self, group: Group) -> float | Diagnostic:
-        """Return the same, however many operators may be planned."""
-        cost = self._cost_of.get(group.key)
-        if cost is None:
-            cost = self._cost_of[group.key] = self._cost(group)
-        return cost
-
-    def total(
-        self, groups: Iterable[Group], cost: Callable[[Group], float | Diagnostic | None]
-    ) -> float | None:
-        """Return the seconds of groups together, by `cost` or `cost_beyond_budget`.
-
-        None if the cost of one is unknown.
-        """
+    def total(self, groups: Iterable[Group], bounded: bool = True) -> float | None:
+        """Return the seconds of groups together; None if those of one are unknown."""
         total = 0.0
         for group in groups:
-            seconds = cost(group)
+            seconds = self.cost(group, bounded)
             if not isinstance(seconds, float) or not seconds:
                 return None
             total += seconds
@@ -123,13 +186,7 @@ class Scorer:
                 return Diagnostic("domain.scan_nests")
         usual = typical(group)
         seconds = 0.0 if usual is None else self.costs.seconds(usual, self.target)
-        return launched(seconds, self.target) if seconds else 0.0
-
-
-def launched(seconds: float, target: Target) -> float:
-    """Return the seconds of a kernel with those of its launch and of the barrier of its threads."""
-    barrier = target.meeting if seconds > target.parallel else 0.0
-    return seconds + target.launch + barrier
+        return seconds + launch_seconds(seconds, self.target) if seconds else 0.0
 
 
 def is_small(node: Node, most: int) -> bool:

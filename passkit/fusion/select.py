@@ -17,7 +17,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.explore import Explorer
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.memory import Memory, penalty
+from passkit.fusion.memory import Memory
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.report import EdgeDecisions, SelectionReport, recorded
 from passkit.fusion.score import MODEL, Costs, Scorer
@@ -26,6 +26,7 @@ from passkit.fusion.selection.problem import Pattern, Problem, Selection, proble
 from passkit.fusion.split import Bodies, may_differ, splits
 from passkit.graph.graph import Graph
 from passkit.graph.node import is_leaf
+from passkit.schedule.cost import peak_seconds
 
 
 @frozen(eq=False)
@@ -109,7 +110,7 @@ def selected(
         result = _merged(exploration, patterns)
         groups = ClusterGroups(graph, result, context)
         total, memory = _total_seconds(groups, explorer), Memory(groups)
-        lost = penalty(explorer.memory.beyond(memory.peak), context.target)
+        lost = peak_seconds(explorer.memory.beyond(memory.peak), context.target)
         if total is None or total + lost >= before:
             patterns, result = [], start
         else:
@@ -179,7 +180,7 @@ def _total_seconds(groups: ClusterGroups, explorer: Explorer) -> float | None:
             cost: float | Diagnostic | None
             cost = cost_before.get((*cluster.nodes, *groups.live_outs[k]))
             if cost is None:
-                cost = explorer.scorer.cost_beyond_budget(groups.group([k]))
+                cost = explorer.scorer.cost(groups.group([k]), bounded=False)
             if isinstance(cost, Diagnostic) and len(cluster.nodes) > 1:
                 return None
             total += cost if isinstance(cost, float) else 0.0

@@ -71,4 +71,4 @@ def _candidates(nodes: Sequence[Node]) -> Iterator[Bodies]:
 
 def _cost(groups: ClusterGroups, scorer: Scorer, bodies: Bodies) -> float | None:
     """Return the seconds of groups together; None if the cost of one is unknown."""
-    return scorer.total((group_of(groups.graph, body) for body in bodies), scorer.cost)
+    return scorer.total(group_of(groups.graph, body) for body in bodies)

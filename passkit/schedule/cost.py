@@ -8,6 +8,8 @@ which cancel out between schedules of one group.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
@@ -159,6 +161,45 @@ def _stream_slowdown(group: Group, target: Target) -> float:
     entries = [*(n.entries[0] for n in group.graph.inputs), *group.graph.outputs]
     arrays = sum(numel(known_shape(e)) not in (0, 1) for e in entries)
     return 1.0 + target.machine.stream_cost * max(0, arrays - target.machine.streams)
+
+
+def launch_seconds(seconds: float, target: Target) -> float:
+    """Return the seconds of a kernel's launch, and of the barrier of its threads if it is long.
+
+    ``seconds`` are those of the kernel.
+    """
+    return target.launch + (target.meeting if seconds > target.parallel else 0.0)
+
+
+def most_saved(costs: Iterable[float], nbytes: int, target: Target) -> float:
+    """Return what one kernel in place of several saves at most: launches, and bytes between them.
+
+    Args:
+        costs: the seconds of the kernels.
+        nbytes: the bytes that they write and read for each other.
+        target: the machine.
+    """
+    launches = sorted(launch_seconds(c, target) for c in costs)
+    return sum(launches[:-1]) + nbytes / target.bandwidth
+
+
+def saved_by_packing(costs: Sequence[float], target: Target) -> float:
+    """Return the seconds that short kernels save side by side: launches, barriers, and time.
+
+    Values in caches take less to read than by the cost model, and each of the kernels alone is too
+    short for several threads. ``costs`` are the seconds of the kernels.
+    """
+    saved = (len(costs) - 1) * target.launch
+    if sum(costs) > 2 * target.parallel:
+        short = [s for s in costs if s <= target.parallel]
+        saved += (len(costs) - len(short)) * target.meeting
+        saved += sum(short) / target.fusion.pack_cache_factor
+    return saved
+
+
+def peak_seconds(growth: int, target: Target) -> float:
+    """Return the seconds that ``growth`` more bytes at the peak count: caches do not hold them."""
+    return target.machine.peak_byte_weight * target.moving(growth) if growth else 0.0
 
 
 def product_of(group: Group) -> Contract | None:

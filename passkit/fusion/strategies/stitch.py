@@ -8,9 +8,9 @@ from __future__ import annotations
 from attrs import evolve
 
 from passkit.fusion.fusion_plan import FusionPlan
-from passkit.fusion.measured_score import costs_of
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.recompute import recomputed
+from passkit.fusion.score import costs_of
 from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import selected
 from passkit.fusion.strategy import register_fusion
