@@ -40,7 +40,7 @@ from passkit.fusion.score import Costs, Scorer, Seconds, modelled  # noqa: E402
 from passkit.fusion.seed import seed_plan  # noqa: E402
 from passkit.fusion.selection.exact import exact  # noqa: E402
 from passkit.fusion.selection.greedy import greedy  # noqa: E402
-from passkit.fusion.selection.problem import Selection, problem_of  # noqa: E402
+from passkit.fusion.selection.problem import Selection  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402
 from passkit.program.planning import DEFAULT_PIPELINE  # noqa: E402
@@ -158,7 +158,7 @@ def selections(
     with PassContext(target=target) as context:
         clusters = ClusterGroups(graph, seed_plan(graph, context), context)
         explorer = Explorer(clusters, Scorer(target, Costs(seconds), BUDGET))
-        problem = problem_of(clusters.predecessors, explorer.run())
+        problem = explorer.run()
     by_solver = {"exact": exact(problem, few), "beam": beam(problem), "greedy": greedy(problem)}
     units = sum(clusters.is_open(k) and not clusters.takes_no_time[k] for k in range(len(clusters)))
     operators = len(clusters.quotient.cluster_of)

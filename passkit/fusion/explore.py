@@ -19,7 +19,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.memory import Memory
 from passkit.fusion.score import Scorer
-from passkit.fusion.selection.problem import Pattern
+from passkit.fusion.selection.problem import Pattern, Problem
 from passkit.fusion.substitution import Members, substitution
 from passkit.planner.plan import outline_group
 from passkit.schedule.cost import most_saved, peak_seconds
@@ -88,13 +88,14 @@ class Explorer:
     def _memory(self) -> Memory:
         return Memory(self.groups)
 
-    def run(self) -> list[Pattern]:
-        """Return the patterns that pay."""
+    def run(self) -> Problem:
+        """Return the patterns that pay, of which some are to be selected."""
         self.costs = [self._own_cost(k) for k in range(len(self.groups))]
         for body in (*self._pairs(), *self._between_cuts()):
             self.examine(self.closed(body))
         self._grow()
-        return [Pattern(c.members, c.gain) for c in self.candidates.values() if c.pays]
+        patterns = [Pattern(c.members, c.gain) for c in self.candidates.values() if c.pays]
+        return Problem(self.groups.predecessors, sorted(patterns, key=lambda p: sorted(p.members)))
 
     def _own_cost(self, number: int) -> float:
         """Return the seconds of a cluster; one whose seconds are unknown stays as it is."""

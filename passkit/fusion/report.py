@@ -28,7 +28,6 @@ class SelectionReport:
         pool: the number of sets that pay.
         rows: the number of constraints of integer programs.
         cuts: the number of constraints for cycles among them.
-        rounds: how often constraints for cycles were added.
         solver: the names of the solvers.
         gap: the share of the largest possible gain that the chosen sets do not gain.
         chosen: the number of chosen sets.
@@ -44,7 +43,6 @@ class SelectionReport:
     pool: int
     rows: int
     cuts: int
-    rounds: int
     solver: str
     gap: float
     chosen: int
@@ -91,7 +89,6 @@ def recorded(
         pool=len(problem.patterns),
         rows=selection.rows,
         cuts=selection.cuts,
-        rounds=selection.rounds,
         solver=selection.solver,
         gap=selection.gap,
         chosen=len(patterns),

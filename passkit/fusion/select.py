@@ -22,7 +22,7 @@ from passkit.fusion.options import FusionOptions
 from passkit.fusion.report import EdgeDecisions, SelectionReport, recorded
 from passkit.fusion.score import MODEL, Costs, Scorer
 from passkit.fusion.selection.exact import exact
-from passkit.fusion.selection.problem import Pattern, Problem, Selection, problem_of
+from passkit.fusion.selection.problem import Pattern, Problem, Selection
 from passkit.fusion.split import Bodies, may_differ, splits
 from passkit.graph.graph import Graph
 from passkit.graph.node import is_leaf
@@ -76,7 +76,7 @@ def explored(
         fusion_plan = _split(groups, fusion_plan, parts_of)
         groups = ClusterGroups(graph, fusion_plan, context)
     explorer = Explorer(groups, scorer)
-    problem = problem_of(groups.predecessors, explorer.run())
+    problem = explorer.run()
     selection = exact(problem, limits.enumerated_patterns)
     return Exploration(fusion_plan, explorer, problem, selection)
 

@@ -19,7 +19,6 @@ from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import selected
 from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.greedy import greedy as by_gain
-from passkit.fusion.selection.problem import problem_of
 from passkit.library.evaluator import Evaluator, Record
 from passkit.passes.context import PassContext
 from passkit.planner.plan import plan_group
@@ -330,7 +329,7 @@ def test_a_selection_is_never_slower_than_the_start() -> None:
             start = seed_plan(graph, context)
             clusters = ClusterGroups(graph, start, context)
             explorer = Explorer(clusters, Scorer(SLOW, Costs(priced(seed)), 200))
-            problem = problem_of(clusters.predecessors, explorer.run())
+            problem = explorer.run()
             optimum, other = exact(problem, 12), max(by_gain(problem).gain, beam(problem).gain)
             partition, chosen = selected(graph, start, context, Costs(priced(seed)))
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Mapping
 
 from passkit.fusion.selection.problem import Problem
+from passkit.graph.components import connected_components
 
 _Successors = dict[int, list[int]]
 
 
 def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
-    """Return the patterns on a shortest cycle of each strongly connected component.
+    """Return the patterns on a shortest cycle of each connected part of the graph that has one.
 
     There is none if the chosen patterns can all be kernels. Not all patterns of such a cycle can be
     chosen, whatever else is: it remains a cycle, as chosen patterns are disjoint.
     """
     successors = _contracted(problem, chosen)
-    return [_shortest_cycle(successors, component) for component in _components(successors)]
+    left = _on_cycles(successors)
+    edges = ((u, v) for u in left for v in successors[u])
+    components = connected_components([u for u in successors if u in left], edges)
+    return [_shortest_cycle(successors, component) for component in components]
 
 
 def closes(problem: Problem, owner: Mapping[int, int], k: int) -> bool:
@@ -62,57 +66,40 @@ def _contracted(problem: Problem, chosen: Iterable[int]) -> _Successors:
     return {u: list(after) for u, after in successors.items()}
 
 
-def _components(successors: _Successors) -> Iterator[set[int]]:
-    """Yield the strongly connected components of several nodes.
-
-    Source: R. Tarjan, Depth-First Search and Linear Graph Algorithms, 1972.
-    """
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    stack: list[int] = []
-    waiting: set[int] = set()
-    for first in successors:
-        if first in index:
-            continue
-        work = [(first, iter(successors[first]))]
-        index[first] = low[first] = len(index)
-        stack.append(first)
-        waiting.add(first)
-        while work:
-            node, rest = work[-1]
-            for after in rest:
-                if after not in index:
-                    index[after] = low[after] = len(index)
-                    stack.append(after)
-                    waiting.add(after)
-                    work.append((after, iter(successors[after])))
-                    break
-                if after in waiting:
-                    low[node] = min(low[node], index[after])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    component = set(stack[stack.index(node) :])
-                    del stack[-len(component) :]
-                    waiting -= component
-                    if len(component) > 1:
-                        yield component
+def _on_cycles(successors: _Successors) -> set[int]:
+    """Return the nodes on cycles, or on paths between these: the others are removed, ends first."""
+    predecessors: _Successors = {u: [] for u in successors}
+    for u, after in successors.items():
+        for v in after:
+            predecessors[v].append(u)
+    left = set(successors)
+    for edges in (successors, predecessors):
+        waiting = Counter(v for u in left for v in edges[u])
+        todo = [u for u in left if not waiting[u]]
+        while todo:
+            u = todo.pop()
+            left.discard(u)
+            for v in edges[u]:
+                waiting[v] -= 1
+                if not waiting[v] and v in left:
+                    todo.append(v)
+    return left
 
 
-def _shortest_cycle(successors: _Successors, component: set[int]) -> frozenset[int]:
+def _shortest_cycle(successors: _Successors, component: Collection[int]) -> frozenset[int]:
     """Return the patterns on a cycle through as few nodes as any in a component."""
-    best: list[int] = []
+    best, inside = list[int](), set(component)
     for start in sorted((u for u in component if u < 0), reverse=True):
         previous: dict[int, int] = {}
         todo = deque([start])
         while todo and start not in previous:
             node = todo.popleft()
             for after in successors[node]:
-                if after in component and after not in previous:
+                if after in inside and after not in previous:
                     previous[after] = node
                     todo.append(after)
+        if start not in previous:
+            continue
         cycle, node = [start], previous[start]
         while node != start:
             cycle.append(node)

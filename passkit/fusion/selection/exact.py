@@ -40,11 +40,10 @@ def exact(problem: Problem, few: int = 0) -> Selection:
         few: the most patterns of a component that is searched without a solver.
     """
     run = _Exact(problem, few)
-    for k in range(ROUNDS):
+    for _ in range(ROUNDS):
         new_cycles = cycles(problem, run.chosen())
         if not new_cycles:
             break
-        run.rounds = k + 1
         run.cut(new_cycles)
     best = run.selection()
     if best.gap > TIE and len(problem.predecessors) <= SMALL:
@@ -79,7 +78,7 @@ class _Exact:
     """One search: components, and the solutions of their programs."""
 
     def __init__(self, problem: Problem, few: int) -> None:
-        self.problem, self.few, self.rounds = problem, few, 0
+        self.problem, self.few = problem, few
         overlaps = ((k, j) for k, others in enumerate(problem.overlaps) for j in others)
         components = connected_components(range(len(problem.patterns)), overlaps)
         self.components = [_Component(c) for c in components]
@@ -143,7 +142,6 @@ class _Exact:
             solver=", ".join(solvers),
             rows=sum(c.rows for c in self.components),
             cuts=sum(len(c.cuts) for c in self.components),
-            rounds=self.rounds,
         )
 
 

@@ -7,8 +7,6 @@ from functools import cached_property
 
 from attrs import frozen
 
-from passkit.graph.merge_graph import MergeGraph
-
 
 @frozen
 class Pattern:
@@ -77,7 +75,6 @@ class Selection:
         rows: the number of constraints of all programs together, one for each operator that several
             patterns have.
         cuts: the number of constraints that cycles added.
-        rounds: how often some were added.
     """
 
     chosen: tuple[int, ...]
@@ -86,26 +83,8 @@ class Selection:
     solver: str
     rows: int = 0
     cuts: int = 0
-    rounds: int = 0
 
     @property
     def gap(self) -> float:
         """How much more another selection might gain, as a share of the bound."""
         return 0.0 if self.bound <= 0 else max(0.0, 1 - self.gain / self.bound)
-
-
-def problem_of(predecessors: Sequence[Set[int]], patterns: Iterable[Pattern]) -> Problem:
-    """Return the problem of those patterns that gain something and can be merged, each once.
-
-    Args:
-        predecessors: for each operator, in a topological order, those that must run before it.
-        patterns: the patterns; of equal ones that with the largest gain counts.
-    """
-    graph = MergeGraph(predecessors)
-    best: dict[frozenset[int], Pattern] = {}
-    for p in patterns:
-        other = best.get(p.members)
-        if p.gain > 0 and len(p.members) > 1 and (other is None or other.gain < p.gain):
-            best[p.members] = p
-    legal = [p for p in best.values() if graph.can_merge(p.members)]
-    return Problem(predecessors, tuple(sorted(legal, key=lambda p: sorted(p.members))))
