@@ -15,16 +15,14 @@ from attrs import frozen
 from passkit.analysis.group import Group
 from passkit.analysis.single import as_plan
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.contract import contract, extract
-from passkit.fusion.explore import Candidate
+from passkit.fusion.contract import contract, extract, without_views
+from passkit.fusion.explore import Candidate, Members
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.score import costs_of
 from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import Exploration, explored
-from passkit.fusion.substitution import Members
-from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.planner.plan import outline_group
 from passkit.planner.typical_sizes import typical

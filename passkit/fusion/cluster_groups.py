@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.tilemap import guessed
-from passkit.fusion.contract import extract, quotient_of
+from passkit.fusion.contract import extract, quotient_of, without_views
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.score import is_small
-from passkit.fusion.views import without_views
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry
 from passkit.schedule.nest_info import USUAL

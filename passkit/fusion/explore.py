@@ -9,7 +9,7 @@ Source: FusionStitching (2019), Algorithm 2, over groups instead of operators.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from attrs import define, field, frozen
 
@@ -20,7 +20,7 @@ from passkit.fusion.cluster_groups import ClusterGroups
 from passkit.fusion.memory import Memory
 from passkit.fusion.score import Scorer
 from passkit.fusion.selection.problem import Pattern, Problem
-from passkit.fusion.substitution import Members, substitution
+from passkit.graph.components import connected_components
 from passkit.planner.plan import outline_group
 from passkit.schedule.cost import most_saved, peak_seconds
 from passkit.schedule.schedule import Schedule
@@ -28,6 +28,10 @@ from passkit.schedule.tiling import Composition
 
 TRANSPOSED = (Composition.BLOCK, Composition.NARROW)
 HAZARD = Diagnostic("graph.state_hazard")
+LARGEST = 64
+"""The most clusters of a substitution pattern; longer ones are cut in the order they run in."""
+
+Members = frozenset[int]
 
 
 @frozen
@@ -251,3 +255,27 @@ class Explorer:
         before, after = self.groups.quotient.predecessors, self.groups.quotient.successors
         around = {n for k in members for n in before[k] | after[k]} - members
         return sorted(around, key=lambda n: (-self.costs[n], n))
+
+
+def substitution(
+    predecessors: Sequence[Collection[int]], cuts: Collection[int]
+) -> Iterator[Members]:
+    """Yield substitution patterns: the connected sets of clusters between some that cut a graph.
+
+    Clusters with equally many cuts above them make no cycle. Source: FusionStitching (2019),
+    Algorithm 1, with clusters before the first cut, which its listing leaves open.
+
+    Args:
+        predecessors: for each cluster, in a topological order, those that must run before it.
+        cuts: the clusters at which the graph is cut.
+    """
+    depth: list[int] = []
+    for before in predecessors:
+        depth.append(max((depth[n] + (n in cuts) for n in before), default=0))
+    inside = [k for k in range(len(depth)) if k not in cuts]
+    edges = ((k, n) for k in inside for n in predecessors[k] if depth[n] == depth[k])
+    for component in connected_components(inside, edges):
+        for first in range(0, len(component), LARGEST):
+            members = component[first : first + LARGEST]
+            if len(members) > 1:
+                yield frozenset(members)

@@ -12,13 +12,13 @@ from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.domain_cluster import (
     DomainCluster,
+    are_cheap,
     check_crossing_reads,
     check_domain,
     check_reduced_axes,
     check_scan_directions,
     kind_in,
 )
-from passkit.fusion.duplicates import are_cheap
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.keep_together import with_kept_together

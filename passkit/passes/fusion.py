@@ -8,13 +8,11 @@ from passkit.analysis.group import FUSED, Group
 from passkit.diagnostics import Diagnostic
 from passkit.errors import PassError
 from passkit.fusion.check_plan import fusion_plan_of
-from passkit.fusion.contract import contract
-from passkit.fusion.flatten import flatten
+from passkit.fusion.contract import contract, flatten, without_views
 from passkit.fusion.joins import with_joins
 from passkit.fusion.pack import pack
 from passkit.fusion.phases import with_phases
 from passkit.fusion.strategy import find_fusion
-from passkit.fusion.views import without_views
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Node
 from passkit.passes.base import register_pass

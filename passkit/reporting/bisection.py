@@ -16,7 +16,7 @@ from attrs import field, frozen
 from passkit.analysis.group import FUSED, Group
 from passkit.analysis.single import single_node_plan
 from passkit.errors import PasskitError, SettingError
-from passkit.fusion.flatten import flatten
+from passkit.fusion.contract import flatten
 from passkit.graph.graph import Graph
 from passkit.graph.node import CONSTANT, Node, var
 from passkit.passes.context import PassContext

@@ -9,10 +9,9 @@ from attrs import evolve
 import passkit as pk
 from passkit.analysis.group import Group
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.explore import Explorer
+from passkit.fusion.explore import Explorer, substitution
 from passkit.fusion.score import Costs, Scorer
 from passkit.fusion.seed import seed_plan
-from passkit.fusion.substitution import substitution
 from passkit.passes.context import PassContext
 from passkit.target import Target, cpu
 from tests.fusion.test_select import SLOW, analysed, attention

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from passkit.fusion.substitution import LARGEST, substitution
+from passkit.fusion.explore import LARGEST, substitution
 from passkit.graph.components import connected_components
 from passkit.graph.merge_graph import MergeGraph
 

@@ -10,8 +10,7 @@ import pytest
 
 import passkit as pk
 from passkit.errors import GraphError
-from passkit.fusion.contract import contract
-from passkit.fusion.flatten import flatten
+from passkit.fusion.contract import contract, flatten
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.graph.merge_graph import MergeGraph
 from passkit.graph.node import Node, is_leaf

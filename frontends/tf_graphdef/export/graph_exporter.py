@@ -18,7 +18,7 @@ from passkit.frontends.tf_graphdef.export.graphdef_writer import (
 from passkit.frontends.tf_graphdef.export.node_exporter import export_node
 from passkit.frontends.tf_graphdef.export.size_arithmetic import SizeSource, find_size_sources
 from passkit.frontends.tf_graphdef.proto import short
-from passkit.fusion.flatten import flatten
+from passkit.fusion.contract import flatten
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes import ApplyPasses
