@@ -45,16 +45,19 @@ class DomainCluster:
     @classmethod
     def begin(cls, graph: Graph, node: Node) -> DomainCluster:
         """Return the cluster of one operator, in the domain of what it computes or reduces."""
-        reduction = reduced_axes_of(node)
-        entry = node.inputs[0] if reduction is not None else node.entries[0]
-        cluster = cls(graph.shape(entry))
-        if reduction is not None:
-            cluster.reduced, cluster.chunks = reduction.axes, reduction.chunks
-        cluster.add(node, ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED)
+        cluster = cls(graph.shape(node.entries[0]))
+        cluster.add(graph, node, ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED)
         return cluster
 
-    def add(self, node: Node, kind: ValueKind) -> None:
-        """Add a node, whose producers are members or are read from outside."""
+    def add(self, graph: Graph, node: Node, kind: ValueKind) -> None:
+        """Add a node, whose producers are members or are read from outside.
+
+        The first reduction or scan defines the domain, and which axes are reduced.
+        """
+        reduction = reduced_axes_of(node)
+        if reduction is not None and self.reduced is None:
+            self.shape, self._space = graph.shape(node.inputs[0]), None
+            self.reduced, self.chunks = reduction.axes, reduction.chunks
         self.members[node] = kind
         self.reads.update(e for e in node.inputs if e.node not in self.members)
 
@@ -65,22 +68,55 @@ class DomainCluster:
             self._space = Domain(axes_of(self.shape, self.reduced, self.chunks))
         return self._space
 
-    def set_reduction(
-        self, shape: Shape, axes: tuple[int, ...] | None, chunks: Chunks | None
-    ) -> None:
-        """Let the first reduction of the cluster define the domain, and which axes are reduced."""
-        self.shape, self.reduced, self.chunks, self._space = shape, axes, chunks, None
+
+def merged_cluster(
+    graph: Graph, home: DomainCluster, other: DomainCluster
+) -> DomainCluster | Diagnostic:
+    """Return the cluster that two are together, or why they have no iteration domain in common.
+
+    The other one's values may be at points of the domain of ``home``, or at its rows.
+    """
+    are_rows = home.domain.size != other.domain.size
+    if are_rows and (
+        other.reduced is not None or not home.reduced or other.domain.size != home.domain.rows
+    ):
+        return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
+    frame = home
+    if other.reduced is not None and home.reduced is not None:
+        problem = check_reduced_axes(home, other.shape, other.reduced, other.chunks)
+        if problem is not None:
+            return problem
+    elif other.reduced is not None:
+        if ValueKind.REDUCED in home.members.values():
+            return Diagnostic("domain.reductions")
+        frame = other
+    if len(_directions(home, other)) > 1:
+        return Diagnostic("domain.scan_directions")
+    kinds = dict.fromkeys(other.members, ValueKind.REDUCED) if are_rows else other.members
+    members = {**home.members, **kinds}
+    merged = DomainCluster(
+        shape=frame.shape,
+        members=members,
+        duplicated={**home.duplicated, **other.duplicated},
+        reduced=frame.reduced,
+        chunks=frame.chunks,
+        reads={e for e in home.reads | other.reads if e.node not in members},
+    )
+    return _check_crossing_reads(graph, merged, home, other) or merged
 
 
-def check_domain(graph: Graph, cluster: DomainCluster, node: Node) -> Diagnostic | None:
-    """Return why a node cannot be computed in the domain of a cluster; None if it can."""
+def kind_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | Diagnostic:
+    """Return what a node's value is in the domain of a cluster, or why it cannot be computed there.
+
+    It is POINT or REDUCED.
+    """
     reduction = reduce_of(node)
     if reduction is not None:
-        return _check_reduction(graph, cluster, node, reduction)
+        return _check_reduction(graph, cluster, node, reduction) or ValueKind.REDUCED
     scan = scan_of(node)
     if scan is not None:
-        return _check_scan(graph, cluster, node, scan)
-    kind = kind_in(graph, cluster, node)
+        return _check_scan(graph, cluster, node, scan) or ValueKind.POINT
+    kind = _kind_by_size(graph, cluster, node)
     shape = graph.shape(node.entries[0])
     if kind is None:
         return Diagnostic("domain.shape", {"shape": shape, "domain": cluster.shape})
@@ -89,11 +125,11 @@ def check_domain(graph: Graph, cluster: DomainCluster, node: Node) -> Diagnostic
     if is_plain and all(
         graph.shape(e) == shape and cluster.members[e.node] is kind for e in inside
     ):
-        return None
-    return check_reads(graph, cluster, node, kind)
+        return kind
+    return _check_reads(graph, cluster, node, kind) or kind
 
 
-def kind_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | None:
+def _kind_by_size(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | None:
     """Return POINT or REDUCED by the number of elements; None if neither has so many.
 
     A value that is computed of reduced values only is REDUCED.
@@ -107,7 +143,7 @@ def kind_in(graph: Graph, cluster: DomainCluster, node: Node) -> ValueKind | Non
     return ValueKind.POINT if total == domain.size else None
 
 
-def check_reads(
+def _check_reads(
     graph: Graph, cluster: DomainCluster, node: Node, kind: ValueKind
 ) -> Diagnostic | None:
     """Return which member a node reads at another point than where that is computed, if one."""
@@ -155,13 +191,7 @@ def _directions(*clusters: DomainCluster) -> set[bool]:
     return {scan.reverse for c in clusters for n in c.members if (scan := scan_of(n)) is not None}
 
 
-def check_scan_directions(home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
-    """Return a diagnostic if scans of two clusters run in different directions."""
-    several = len(_directions(home, other)) > 1
-    return Diagnostic("domain.scan_directions") if several else None
-
-
-def check_crossing_reads(
+def _check_crossing_reads(
     graph: Graph, merged: DomainCluster, home: DomainCluster, other: DomainCluster
 ) -> Diagnostic | None:
     """Return why ``home`` cannot read the values of ``other`` where these are computed.
@@ -175,7 +205,7 @@ def check_crossing_reads(
     for node in home.members:
         inside = [e.node for e in node.inputs if e.node in other.members]
         if inside and reduce_of(node) is None:
-            problem = check_reads(graph, merged, node, merged.members[node])
+            problem = _check_reads(graph, merged, node, merged.members[node])
             if problem is not None:
                 return problem
         elif inside and merged.members[inside[0]] is not ValueKind.POINT:

@@ -8,17 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.domain_cluster import (
-    DomainCluster,
-    are_cheap,
-    check_crossing_reads,
-    check_domain,
-    check_reduced_axes,
-    check_scan_directions,
-    kind_in,
-)
+from passkit.fusion.domain_cluster import DomainCluster, are_cheap, kind_in, merged_cluster
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.keep_together import with_kept_together
@@ -38,6 +29,11 @@ def seed_plan(graph: Graph, context: FusionOptions) -> FusionPlan:
             run.visit(node)
     run.merge_partial_reductions()
     return with_kept_together(graph, run.fusion_plan(), context)
+
+
+def _first_of(cluster: DomainCluster) -> Node:
+    """Return the first operator of a group."""
+    return next(iter(cluster.members))
 
 
 class _Seed:
@@ -80,7 +76,7 @@ class _Seed:
         if home is None:
             home = DomainCluster.begin(self.graph, node)
             self.clusters[self.quotient.cluster_of[node]] = home
-        self._merge_others(home, node, near, tried)
+        self._merge_others(home, node, [c for c in near if c is not home], tried)
 
     def _producers(self, node: Node) -> list[Node]:
         """Return the operators that a node reads."""
@@ -94,17 +90,18 @@ class _Seed:
         """Return the group of an operator, if there is one."""
         return self.clusters.get(self._number(node))
 
-    def _merge_vertices(self, home: DomainCluster, node: Node) -> None:
-        """Make a group and that of an operator one, called ``home``."""
-        numbers = {self._number(n) for n in (next(iter(home.members)), node)}
+    def _put(self, cluster: DomainCluster, *parts: Node) -> None:
+        """Make the groups of some operators one, which is ``cluster``."""
+        numbers = {self._number(n) for n in parts}
         for number in numbers:
             self.clusters.pop(number, None)
-        self.clusters[self.quotient.merge(numbers)] = home
+        self.clusters[self.quotient.merge(numbers)] = cluster
 
-    def _check_paths(self, home: DomainCluster, node: Node) -> Diagnostic | None:
-        """Return a diagnostic if a path leads out of a group and back to that of an operator."""
-        numbers = [self._number(n) for n in (next(iter(home.members)), node)]
-        return None if self.quotient.can_merge(numbers) else Diagnostic("graph.cycle")
+    def _check(self, decision: str, *parts: Node) -> Diagnostic | None:
+        """Return why the groups of some operators cannot be one: a path, or no fuel for that."""
+        if not self.quotient.can_merge({self._number(n) for n in parts}):
+            return Diagnostic("graph.cycle")
+        return None if self.context.spend(decision) else Diagnostic("fuel")
 
     def _note(self, cluster: DomainCluster, node: Node, diagnostic: Diagnostic) -> None:
         """Record a decision for each edge from a cluster to a node."""
@@ -114,26 +111,17 @@ class _Seed:
 
     def _join(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
         """Add a node to a cluster of its producers; return why that is not possible."""
-        problem = self.legality.join(cluster, node) or check_domain(self.graph, cluster, node)
-        problem = problem or self._check_paths(cluster, node)
-        if problem is None and not self.context.spend(f"fuse {self.graph.names[node]}"):
-            problem = Diagnostic("fuel")
-        if problem is not None:
-            return problem
-        reduction = reduced_axes_of(node)
-        if reduction is not None and cluster.reduced is None:
-            shape = self.graph.shape(node.inputs[0])
-            cluster.set_reduction(shape, reduction.axes, reduction.chunks)
-        kind: ValueKind | None
-        if reduction is not None:
-            kind = ValueKind.POINT if reduce_of(node) is None else ValueKind.REDUCED
-        else:
-            kind = kind_in(self.graph, cluster, node)
-        assert kind is not None
-        self._merge_vertices(cluster, node)
-        cluster.add(node, kind)
-        self._note(cluster, node, Diagnostic("fused.domain"))
-        return None
+        problem = self.legality.join(cluster, node)
+        kind = kind_in(self.graph, cluster, node) if problem is None else problem
+        if isinstance(kind, Diagnostic):
+            return kind
+        parts = _first_of(cluster), node
+        problem = self._check(f"fuse {self.graph.names[node]}", *parts)
+        if problem is None:
+            self._put(cluster, *parts)
+            cluster.add(self.graph, node, kind)
+            self._note(cluster, node, Diagnostic("fused.domain"))
+        return problem
 
     # The groups of the other producers.
 
@@ -141,7 +129,7 @@ class _Seed:
         self,
         home: DomainCluster,
         node: Node,
-        near: Sequence[DomainCluster],
+        others: Sequence[DomainCluster],
         tried: Mapping[int, Diagnostic],
     ) -> None:
         """Merge the groups of the other producers of a node into its own, or repeat what is cheap.
@@ -149,62 +137,35 @@ class _Seed:
         Args:
             home: the cluster of the node.
             node: the node.
-            near: the clusters of its producers.
+            others: the clusters of its other producers.
             tried: the clusters that the node could not join, by their identity, and why.
         """
-        for other in near:
-            if other is home:
-                continue
-            problem = self._merge(home, other, node)
-            if problem is not None and not self._duplicate(home, other, node):
-                self._note(other, node, tried.get(id(other), problem))
+        for other in others:
+            merged = self._merge(home, other, node)
+            if isinstance(merged, DomainCluster):
+                home = merged
+                self._note(home, node, Diagnostic("fused.domain"))
+            elif not self._duplicate(home, other, node):
+                self._note(other, node, tried.get(id(other), merged))
 
     def _merge(
-        self, home: DomainCluster, other: DomainCluster, node: Node | None
-    ) -> Diagnostic | None:
-        """Merge a cluster into another one, or return why that is not possible.
+        self, home: DomainCluster, other: DomainCluster, node: Node
+    ) -> DomainCluster | Diagnostic:
+        """Make two groups one and return it, or return why that is not possible.
 
-        Args:
-            home: the cluster that is kept.
-            other: the cluster that is merged into it.
-            node: the node of ``home`` that reads it, if there is one.
+        ``node`` is the operator at which they meet.
         """
-        if home.domain.size == other.domain.size:
-            are_rows = False
-        elif other.reduced is None and home.reduced and other.domain.size == home.domain.rows:
-            are_rows = True
-        else:
-            return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
-        if other.reduced is not None and home.reduced is not None:
-            problem = check_reduced_axes(home, other.shape, other.reduced, other.chunks)
-            if problem is not None:
-                return problem
-        before = home.shape, home.reduced, home.chunks
-        if other.reduced is not None and home.reduced is None:
-            if ValueKind.REDUCED in home.members.values():
-                return Diagnostic("domain.reductions")
-            home.set_reduction(other.shape, other.reduced, other.chunks)
-        kinds = {n: ValueKind.REDUCED if are_rows else r for n, r in other.members.items()}
-        members = {**home.members, **kinds}
-        merged = DomainCluster(home.shape, members, {}, home.reduced, home.chunks)
-        problem = check_scan_directions(home, other) or self.legality.merge(home, other)
-        problem = problem or check_crossing_reads(self.graph, merged, home, other)
-        problem = problem or self.legality.inputs(home.reads | other.reads)
-        first = next(iter(other.members))
-        problem = problem or self._check_paths(home, first)
-        at = first if node is None else node
-        if problem is None and not self.context.spend(f"merge at {self.graph.names[at]}"):
-            problem = Diagnostic("fuel")
+        problem = self.legality.merge(home, other)
+        merged = merged_cluster(self.graph, home, other) if problem is None else problem
+        if isinstance(merged, Diagnostic):
+            return merged
+        parts = _first_of(home), _first_of(other)
+        problem = self.legality.inputs(merged.reads)
+        problem = problem or self._check(f"merge at {self.graph.names[node]}", *parts)
         if problem is not None:
-            home.set_reduction(*before)
             return problem
-        self._merge_vertices(home, first)
-        home.members |= kinds
-        home.duplicated |= other.duplicated
-        home.reads |= other.reads
-        if node is not None:
-            self._note(home, node, Diagnostic("fused.domain"))
-        return None
+        self._put(merged, *parts)
+        return merged
 
     def _duplicate(self, home: DomainCluster, other: DomainCluster, node: Node) -> bool:
         """Let a cluster compute what a node reads of another one, if that is cheap.
@@ -248,7 +209,7 @@ class _Seed:
         """
         inside = home.members.keys() | home.duplicated.keys()
         read = (m for n in inside for m in (*self._producers(n), *n.control) if m not in inside)
-        number = self._number(next(iter(home.members)))
+        number = self._number(_first_of(home))
         before = {self._number(m) for m in read if not is_leaf(m)} - {number}
         self.quotient.set_predecessors(number, before)
 
@@ -262,23 +223,23 @@ class _Seed:
             if cluster.chunks is None:
                 continue
             alike = alike_of.setdefault((cluster.shape, cluster.reduced, cluster.chunks), [])
-            for home in alike:
-                if home.reads & cluster.reads and self._merge(home, cluster, None) is None:
-                    break
+            for k, home in enumerate(alike):
+                if home.reads & cluster.reads:
+                    merged = self._merge(home, cluster, _first_of(cluster))
+                    if isinstance(merged, DomainCluster):
+                        alike[k] = merged
+                        break
             else:
                 alike.append(cluster)
 
     def fusion_plan(self) -> FusionPlan:
         """Return the groups, in the order of their first members."""
         position = self.graph.positions
-        for cluster in sorted(
-            self.clusters.values(), key=lambda c: position[next(iter(c.members))]
-        ):
+        for cluster in sorted(self.clusters.values(), key=lambda c: position[_first_of(c)]):
             self.out.groups.append(sorted(cluster.members, key=position.__getitem__))
             copies = [n for n in cluster.duplicated if n not in cluster.members]
             self.out.duplicated.append(copies)
         last = {(d.producer, d.consumer): d for d in self.out.log}
         self.out.log = list(last.values())
         # Groups of an edge that stays apart may have been merged later.
-        plan = self.out.with_log(self.graph, Diagnostic("fused.domain"))
-        return plan
+        return self.out.with_log(self.graph, Diagnostic("fused.domain"))

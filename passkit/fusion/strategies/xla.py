@@ -16,7 +16,7 @@ from passkit.analysis.accesses import expression_size
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.domain_cluster import DomainCluster, check_crossing_reads
+from passkit.fusion.domain_cluster import DomainCluster, merged_cluster
 from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.legality import Legality
@@ -114,9 +114,8 @@ class _Basic:
         problem = self.legality.merge(cluster, other) or self._check_reads(cluster, node)
         if problem is not None:
             return problem
-        members = {**cluster.members, node: ValueKind.POINT}
-        merged = DomainCluster(cluster.shape, members, {}, cluster.reduced, cluster.chunks)
-        return check_crossing_reads(self.graph, merged, cluster, other)
+        merged = merged_cluster(self.graph, cluster, other)
+        return merged if isinstance(merged, Diagnostic) else None
 
     def _check_reads(self, cluster: DomainCluster, node: Node) -> Diagnostic | None:
         """Return a diagnostic if a cluster that computes ``node`` would read too many values."""
