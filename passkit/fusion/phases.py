@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from attrs import frozen
-
 from passkit.analysis.chunks import chunks_of
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
@@ -36,21 +34,10 @@ from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 
+Cuts = tuple[tuple[int, Chunks], ...]
+"""The positions of reductions that are split first, each with its chunks."""
 Positions = tuple[tuple[int, int], ...]
-"""Entries, each by the position of its node and its number."""
-
-
-@frozen
-class Recipe:
-    """How a group gets phases.
-
-    Attributes:
-        cuts: the positions of reductions that are split first, each with its chunks.
-        values: the values that phases leave for later ones.
-    """
-
-    cuts: tuple[tuple[int, Chunks], ...]
-    values: Positions
+"""The values that phases leave for later ones, each by the position of its node and its number."""
 
 
 def with_phases(graph: Graph, context: FusionOptions) -> Graph:
@@ -83,16 +70,18 @@ def phased_group(group: Group, target: Target) -> Group | None:
 
     None if no phases serve it, or one phase does without leaving threads idle.
     """
-    recipe = _recipe(group.key, UncachedArgument(group), target)
-    return None if recipe is None else _with_values(_split(group, recipe.cuts), recipe.values)
+    chosen = _choice(group.key, UncachedArgument(group), target)
+    return None if chosen is None else _with_phases(group, *chosen)
 
 
 @lru_cache(maxsize=1024)
-def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe | None:
-    """Return how a group gets phases; None if it gets none.
+def _choice(
+    key: str, held: UncachedArgument[Group], target: Target
+) -> tuple[Cuts, Positions] | None:
+    """Return which reductions are split and which values phases leave; None if there are none.
 
     Args:
-        key: the key of the group, by which recipes are cached.
+        key: the key of the group, by which choices are cached.
         held: the group.
         target: the target.
     """
@@ -109,8 +98,9 @@ def _recipe(key: str, held: UncachedArgument[Group], target: Target) -> Recipe |
             chosen = _Choice(whole, target).best(values)
             if chosen is not None:
                 position = whole.graph.positions
-                recipe = Recipe(cuts, tuple((position[e.node], e.index) for e in chosen))
-                return recipe if _is_faster(group, plan, recipe, target) else None
+                positions = tuple((position[e.node], e.index) for e in chosen)
+                phased = _with_phases(group, cuts, positions)
+                return (cuts, positions) if _is_faster(group, plan, phased, target) else None
     return None
 
 
@@ -123,11 +113,10 @@ def _is_idle(group: Group, plan: Schedule, target: Target) -> bool:
     return has_unknown_inputs(group.graph) or schedule_cost(group, plan, target) > long
 
 
-def _is_faster(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target: Target) -> bool:
+def _is_faster(group: Group, plan: Schedule | Diagnostic, phased: Group, target: Target) -> bool:
     """Return whether a group is faster in phases than as it is planned, if it has a plan."""
     if isinstance(plan, Diagnostic):
         return True
-    phased = _with_values(_split(group, recipe.cuts), recipe.values)
     several = plan_group(phased, target)
     assert isinstance(several, Schedule)
     if has_unknown_inputs(group.graph) and _is_idle(group, plan, target):
@@ -136,7 +125,7 @@ def _is_faster(group: Group, plan: Schedule | Diagnostic, recipe: Recipe, target
     return 0 < seconds < schedule_cost(group, plan, target)
 
 
-def _split(group: Group, cuts: Sequence[tuple[int, Chunks]]) -> Group:
+def _split(group: Group, cuts: Cuts) -> Group:
     """Return the group with some reductions split, with names as SplitReduce gives them."""
     if not cuts:
         return group
@@ -158,10 +147,10 @@ def _split(group: Group, cuts: Sequence[tuple[int, Chunks]]) -> Group:
     return Group(graph, group.kind, origin)
 
 
-def _with_values(whole: Group, values: Positions) -> Group:
-    """Return the group with further results."""
-    nodes = whole.graph.nodes
-    return _passing_on(whole, [nodes[k].entries[index] for k, index in values])
+def _with_phases(group: Group, cuts: Cuts, values: Positions) -> Group:
+    """Return the group with some reductions split, and values for later phases as results."""
+    whole = _split(group, cuts)
+    return _passing_on(whole, [whole.graph.nodes[k].entries[index] for k, index in values])
 
 
 def _passing_on(whole: Group, values: Sequence[Entry]) -> Group:

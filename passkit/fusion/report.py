@@ -9,7 +9,7 @@ from attrs import frozen
 from passkit.analysis.group import Decision
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.explore import Candidate, Explorer
-from passkit.fusion.selection.problem import Pattern, Problem, Selection
+from passkit.fusion.selection.problem import Pattern
 from passkit.graph.node import Node
 from passkit.values.units import bytes_text, percent_text, seconds_text
 
@@ -62,41 +62,6 @@ class SelectionReport:
             + f"; at most {bytes_text(self.peaks[0])} between kernels become "
             + bytes_text(self.peaks[1])
         )
-
-
-def recorded(
-    explorer: Explorer,
-    problem: Problem,
-    selection: Selection,
-    patterns: Sequence[Pattern],
-    after: float,
-    peaks: tuple[int, int],
-) -> SelectionReport:
-    """Return a selection in numbers.
-
-    Args:
-        explorer: the exploration.
-        problem: the patterns that pay.
-        selection: the best selection of these.
-        patterns: the patterns that were chosen in the end.
-        after: the seconds of all kernels and calls afterwards.
-        peaks: the largest bytes of values between kernels, before and after.
-    """
-    return SelectionReport(
-        operators=len(explorer.groups.quotient.cluster_of),
-        units=len(explorer.groups),
-        tried=len(explorer.candidates),
-        pool=len(problem.patterns),
-        rows=selection.rows,
-        cuts=selection.cuts,
-        solver=selection.solver,
-        gap=selection.gap,
-        chosen=len(patterns),
-        before=sum(explorer.costs),
-        after=after,
-        measured=sum(c.is_measured for c in explorer.candidates.values()),
-        peaks=peaks,
-    )
 
 
 class EdgeDecisions:

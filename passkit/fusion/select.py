@@ -19,7 +19,7 @@ from passkit.fusion.explore import Explorer
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory
 from passkit.fusion.options import FusionOptions
-from passkit.fusion.report import EdgeDecisions, SelectionReport, recorded
+from passkit.fusion.report import EdgeDecisions, SelectionReport
 from passkit.fusion.score import MODEL, Costs, Scorer
 from passkit.fusion.selection.exact import exact
 from passkit.fusion.selection.problem import Pattern, Problem, Selection
@@ -53,6 +53,31 @@ class Exploration:
     def seconds(self, numbers: Iterable[int]) -> float:
         """Return the seconds of clusters, each a kernel of its own."""
         return sum(self.explorer.costs[k] for k in numbers)
+
+    def report(self, chosen: int, after: float, peaks: tuple[int, int]) -> SelectionReport:
+        """Return the selection in numbers.
+
+        Args:
+            chosen: how many patterns were chosen in the end.
+            after: the seconds of all kernels and calls afterwards.
+            peaks: the largest bytes of values between kernels, before and after.
+        """
+        candidates = self.explorer.candidates.values()
+        return SelectionReport(
+            operators=len(self.groups.quotient.cluster_of),
+            units=len(self.groups),
+            tried=len(candidates),
+            pool=len(self.problem.patterns),
+            rows=self.selection.rows,
+            cuts=self.selection.cuts,
+            solver=self.selection.solver,
+            gap=self.selection.gap,
+            chosen=chosen,
+            before=sum(self.explorer.costs),
+            after=after,
+            measured=sum(c.is_measured for c in candidates),
+            peaks=peaks,
+        )
 
 
 def explored(
@@ -116,9 +141,7 @@ def selected(
         else:
             after, peaks = total, (peaks[0], memory.peak)
     log = list(EdgeDecisions(explorer, patterns).final(start.log))
-    problem, selection = exploration.problem, exploration.selection
-    chosen = recorded(explorer, problem, selection, patterns, after, peaks)
-    return evolve(result, log=log), chosen
+    return evolve(result, log=log), exploration.report(len(patterns), after, peaks)
 
 
 def _is_final(graph: Graph, fusion_plan: FusionPlan) -> bool:
