@@ -119,7 +119,7 @@ def cases(pk: Any) -> Iterator[CorpusCase]:
     Args:
         pk: the module passkit.
     """
-    for part in (programs, of_tests, of_workloads, variants, steps, random_graphs):
+    for part in PARTS:
         try:
             yield from part(pk)
         except ImportError as error:
@@ -233,3 +233,14 @@ def random_graphs(pk: Any) -> Iterator[CorpusCase]:
     for seed in range(STORED):
         graph = random_graph(np.random.default_rng(seed), Counter(), symbolic=seed % 3 == 0)
         yield CorpusCase(f"stored_{seed}", graph)
+
+
+PARTS: tuple[Callable[[Any], Iterator[CorpusCase]], ...] = (
+    programs,
+    of_tests,
+    of_workloads,
+    variants,
+    steps,
+    random_graphs,
+)
+"""The parts of the corpus."""

@@ -58,6 +58,27 @@ CHUNK = 128
 What the tests of a file share is computed by each worker that has some of them.
 """
 ROOT = Path(__file__).resolve().parents[1]
+QUICK = frozenset(
+    {
+        "analysis",
+        "frontends",
+        "fusion",
+        "graph",
+        "passes",
+        "planner",
+        "reporting",
+        "schedule",
+        "serial",
+        "streams",
+        "transforms",
+        "values",
+        "viz",
+    }
+)
+"""Folders whose tests compile kernels without optimization, as only their results count.
+
+Tests of the printers, of native code and of whole programs compile them as for users.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -131,12 +152,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Post the raise statements that this worker has matched, for the other workers.
 
+    The test compiles kernels without optimization if it is in one of the folders `QUICK`.
+
     Objects that tests leave behind are exempted from garbage collection after every `ASIDE` tests,
     because tests that collect would traverse them each time, which took a tenth of an entire run.
     After every `LOOK` tests all objects are collected, which takes ten seconds and frees cycles of
     arrays; each of two workers runs fewer tests.
     """
-    done = yield
+    folder = Path(item.path).relative_to(ROOT / "tests").parts[0]
+    with quick(item.config) if folder in QUICK else nullcontext():
+        done = yield
     item.config.stash[BOARD].post()
     number = next(RAN)
     if number % LOOK == 0:

@@ -9,6 +9,7 @@ and the emulator look for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -57,47 +58,65 @@ class KernelFault(Exception):  # noqa: N818
 class Memory:
     """The elements of a buffer, and which of them have a value.
 
-    A register array has two more axes in front: those of the threads.
+    Attributes:
+        buffer: the buffer.
+        data: its elements; of a register array, those of all threads one after the other.
+        is_stored: which of them have a value.
+        size: the elements of the buffer, for a register array those of one thread.
+        starts: where the elements of each thread begin; 0 for what threads share.
     """
 
     buffer: LoopBuffer
     data: Array
     is_stored: Array
+    size: int
+    starts: Array
 
     @staticmethod
     def empty(buffer: LoopBuffer, threads: tuple[int, int]) -> Memory:
         """Return memory without values, for a register array of each thread."""
-        shape: tuple[int, ...] = (int(buffer.extent),)  # type: ignore[call-overload]
-        if buffer.scope is StorageScope.REGISTER:
-            shape = (*threads, *shape)
-        return Memory(buffer, np.zeros(shape, buffer.dtype.numpy), np.zeros(shape, bool))
+        size = int(buffer.extent)  # type: ignore[call-overload]
+        is_register = buffer.scope is StorageScope.REGISTER
+        count = math.prod(threads) if is_register else 1
+        starts = np.arange(0, count * size, size).reshape(threads) if is_register else np.int64(0)
+        data = np.zeros(count * size, buffer.dtype.numpy)
+        return Memory(buffer, data, np.zeros(count * size, bool), size, starts)
 
-    def at(self, index: Array, active: Array) -> tuple[Array, ...]:
+    def at(self, index: Array, active: Array) -> Array:
         """Return where the elements of active threads are. Raises: KernelFault if out of bounds."""
-        index = np.broadcast_to(index, active.shape)[active]
-        size = self.data.shape[-1]
-        outside = index[(index < 0) | (index >= size)]
-        if outside.size:
+        every = spread(index, active.shape)
+        chosen = every[active]
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.size):
+            outside = chosen[(chosen < 0) | (chosen >= self.size)][0]
             name = self.buffer.name
-            raise KernelFault(f"{name}[{outside[0]}] is out of bounds, {name} has {size} elements")
-        return (*np.nonzero(active), index) if self.data.ndim == 3 else (index,)
+            raise KernelFault(
+                f"{name}[{outside}] is out of bounds, {name} has {self.size} elements"
+            )
+        return (every + self.starts)[active] if self.starts.ndim else chosen
 
     def load(self, index: Array, active: Array) -> Array:
         """Return the elements of active threads. Raises: KernelFault for one without a value."""
         where = self.at(index, active)
-        missing = np.flatnonzero(~self.is_stored[where])
-        if missing.size:
-            bad = int(where[-1][missing[0]])
+        stored = self.is_stored.take(where)
+        if not stored.all():
+            bad = int(where[~stored][0]) % self.size
             raise KernelFault(f"{self.buffer.name}[{bad}] is loaded and nothing stored it")
         out = np.zeros(active.shape, self.data.dtype)
-        out[active] = self.data[where]
+        out[active] = self.data.take(where)
         return out
 
     def store(self, index: Array, value: Array, active: Array) -> None:
         """Store the values of active threads. Raises: KernelFault if out of bounds."""
         where = self.at(index, active)
-        self.data[where] = np.broadcast_to(value, active.shape)[active]
+        self.data[where] = spread(value, active.shape)[active]
         self.is_stored[where] = True
+
+
+def spread(value: Array, shape: tuple[int, ...]) -> Array:
+    """Return a value for each thread."""
+    if isinstance(value, np.ndarray) and value.shape == shape:
+        return value  # numpy.broadcast_to takes longer than most operations
+    return np.broadcast_to(value, shape)
 
 
 class OperationEvaluator(ExpressionEvaluator):
@@ -132,7 +151,7 @@ class ThreadEvaluator(OperationEvaluator):
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
         """Return the function that loads elements of active threads."""
         threads = self.active if active is None else active
-        threads = np.broadcast_to(threads, self.active.shape)
+        threads = spread(threads, self.active.shape)
         return lambda index: self.block.memory[buffer].load(index, threads)
 
 
@@ -170,7 +189,7 @@ class BlockRun:
         """Return the value of an expression, one for each thread."""
         with np.errstate(all="ignore"):
             result = ThreadEvaluator(self, active).run(x)
-        return np.broadcast_to(result, active.shape)
+        return spread(result, active.shape)
 
     def body(self, body: Sequence[Stmt], active: Array) -> None:
         """Execute statements for active threads."""
@@ -198,7 +217,7 @@ class BlockRun:
                 self.values[name] = self.value(value, active)
             case DivideVector(target, source, divisor):
                 by = divisor.value if isinstance(divisor, Const) else self.values[divisor]
-                for k in range(self.memory[source].data.shape[-1]):
+                for k in range(self.memory[source].size):
                     index = np.full(active.shape, k)
                     dividend = self.memory[source].load(index, active)
                     with np.errstate(all="ignore"):
@@ -365,7 +384,9 @@ def _params(
     params: dict[str, Memory] = {}
     for k, (b, array) in enumerate(zip(buffers, (*inputs, *outputs), strict=True)):
         data = array.reshape(-1)
-        params[b.name] = Memory(b, data, np.full(data.shape, k < len(inputs)))
+        params[b.name] = Memory(
+            b, data, np.full(data.shape, k < len(inputs)), data.size, np.int64(0)
+        )
     return params
 
 

@@ -26,7 +26,8 @@ def quickly() -> Iterator[None]:
     Two fifths of what such a process writes are functions of the sections, which all kernels share;
     workers of a run, or processes of a campaign, keep the other cores busy.
     """
-    flags = (*QUICK, *(f for f in compiler.KERNEL_FLAGS if not f.startswith("-O")))
+    others = (f for f in compiler.KERNEL_FLAGS if not f.startswith("-O") and f not in QUICK)
+    flags = (*QUICK, *others)
     one = patch.multiple(units, MIN_UNIT_LENGTH=1 << 40, MAX_UNIT_KERNELS=1 << 20)
     with patch.object(compiler, "KERNEL_FLAGS", flags), one:
         yield

@@ -106,10 +106,22 @@ def test_equal_code_on_gpus(corpus: Any) -> None:
     assert corpus.code("opencl", kernel) != corpus.code("opencl", padded)
 
 
+def test_every_part_has_graphs(corpus: Any) -> None:
+    """Each part of the corpus yields graphs."""
+    graphs = importlib.import_module("corpus_graphs")
+    for part in graphs.PARTS:
+        assert isinstance(next(part(pk)).graph, pk.Graph), part.__name__
+
+
 def test_record_and_compare(
-    corpus: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    corpus: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The commands write graphs and records, and find a text that was changed."""
+    graphs = importlib.import_module("corpus_graphs")
+    monkeypatch.setattr(graphs, "PARTS", (graphs.variants,))
     folder = str(tmp_path)
     assert corpus.main(["record", folder, "--only", "gelu_unknown", "--jobs", "1"]) == 0
     assert "cpu: 3 graphs, 3 kernels" in capsys.readouterr().out
