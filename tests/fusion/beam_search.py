@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from passkit.fusion.selection.cycles import closes
+from passkit.fusion.selection.cycles import cycles
 from passkit.fusion.selection.greedy import selection
 from passkit.fusion.selection.problem import Pattern, Problem, Selection
 from passkit.graph.merge_graph import MergeGraph
@@ -18,8 +18,8 @@ def beam(problem: Problem, width: int = WIDTH) -> Selection:
     choices: list[tuple[int, ...]] = [()]
     for k, pattern in enumerate(problem.patterns):
         for chosen in list(choices):
-            owner = problem.owner(chosen)
-            if owner.keys().isdisjoint(pattern.members) and not closes(problem, owner, k):
+            taken = {v for j in chosen for v in problem.patterns[j].members}
+            if taken.isdisjoint(pattern.members) and not cycles(problem, (*chosen, k)):
                 choices.append((*chosen, k))
         choices = sorted(choices, key=lambda c: (-problem.gain(c), c))[:width]
     return selection(problem, choices[0], "beam")

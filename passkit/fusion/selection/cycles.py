@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from passkit.fusion.selection.problem import Problem
 from passkit.graph.components import connected_components
@@ -22,34 +22,6 @@ def cycles(problem: Problem, chosen: Collection[int]) -> list[frozenset[int]]:
     edges = ((u, v) for u in left for v in successors[u])
     components = connected_components([u for u in successors if u in left], edges)
     return [_shortest_cycle(successors, component) for component in components]
-
-
-def closes(problem: Problem, owner: Mapping[int, int], k: int) -> bool:
-    """Return whether pattern ``k`` would be on a cycle with chosen ones, which make none alone.
-
-    Only operators before the last one of all patterns are visited: later ones lead back to none of
-    them.
-
-    Args:
-        problem: the patterns.
-        owner: the chosen pattern of each operator that is in one.
-        k: another pattern.
-    """
-    members, successors = problem.patterns[k].members, problem.successors
-    last = max(*owner, *members)
-    todo = [a for v in members for a in successors[v] if a not in members and a <= last]
-    seen = set(todo)
-    while todo:
-        v = todo.pop()
-        inside = problem.patterns[owner[v]].members if v in owner else (v,)
-        seen.update(inside)
-        for a in (a for u in inside for a in successors[u]):
-            if a in members:
-                return True
-            if a <= last and a not in seen:
-                seen.add(a)
-                todo.append(a)
-    return False
 
 
 def _contracted(problem: Problem, chosen: Iterable[int]) -> _Successors:

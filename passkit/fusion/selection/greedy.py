@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passkit.fusion.selection.cycles import closes
 from passkit.fusion.selection.problem import Problem, Selection
 from passkit.graph.merge_graph import MergeGraph
-
-SWAPS = 200
-"""The most patterns that are tried in place of those that they overlap."""
 
 
 def greedy(problem: Problem) -> Selection:
     """Return patterns in the order of their gain, as long as they are disjoint and make no cycle.
 
-    Then some are exchanged for one that gains more.
+    No pattern that is left out gains more than those that it overlaps, as these came before it.
     """
     vertices, taken = MergeGraph(problem.predecessors), set[int]()
     chosen: set[int] = set()
@@ -26,23 +22,7 @@ def greedy(problem: Problem) -> Selection:
             vertices.merge(members)
             taken |= members
             chosen.add(k)
-    chosen = _swapped(problem, chosen, order)
     return selection(problem, chosen, "greedy")
-
-
-def _swapped(problem: Problem, chosen: set[int], order: Iterable[int]) -> set[int]:
-    """Return a choice in which patterns replace those that they overlap if they gain more."""
-    overlaps, tried = problem.overlaps, 0
-    for k in order:
-        if k in chosen or tried == SWAPS:
-            continue
-        overlapping = overlaps[k] & chosen
-        if problem.patterns[k].gain > problem.gain(overlapping):
-            tried += 1
-            others = chosen - overlapping
-            if not closes(problem, problem.owner(others), k):
-                chosen = others | {k}
-    return chosen
 
 
 def selection(problem: Problem, chosen: Iterable[int], solver: str) -> Selection:

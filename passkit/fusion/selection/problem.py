@@ -37,10 +37,6 @@ class Problem:
         """Return the seconds that patterns save together."""
         return sum(self.patterns[k].gain for k in chosen)
 
-    def owner(self, chosen: Iterable[int]) -> dict[int, int]:
-        """Return the pattern of each operator that is in one of these disjoint patterns."""
-        return {v: k for k in chosen for v in self.patterns[k].members}
-
     @cached_property
     def overlaps(self) -> Sequence[Set[int]]:
         """For each pattern those that share an operator with it."""
@@ -52,15 +48,6 @@ class Problem:
             frozenset().union(*(patterns_with[v] for v in p.members)) - {k}
             for k, p in enumerate(self.patterns)
         ]
-
-    @cached_property
-    def successors(self) -> Sequence[Sequence[int]]:
-        """For each operator those that must run after it."""
-        successors: list[list[int]] = [[] for _ in self.predecessors]
-        for v, before in enumerate(self.predecessors):
-            for n in before:
-                successors[n].append(v)
-        return successors
 
 
 @frozen(eq=False)
