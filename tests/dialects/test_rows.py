@@ -80,6 +80,33 @@ def test_rows_in_pairs_of_vectors(most: str, length: int, rng: Any) -> None:
     np.testing.assert_array_equal(result, getattr(np, most)(np.abs(x * x - np.float32(2)), axis=1))
 
 
+@pytest.mark.parametrize(
+    ("value", "length", "is_paired"),
+    [
+        ("concat(x, y, axis=1)", 61, False),
+        (
+            "add(pad(x, pad_width=((0, 0), (3, 58))), pad(y, pad_width=((0, 0), (61, 0))))",
+            61,
+            False,
+        ),
+        ("where(greater(x, y), x, exp(y))", 122, True),
+    ],
+)
+def test_selections_by_position_have_no_loop(
+    value: str, length: int, is_paired: bool, rng: Any
+) -> None:
+    """A row of several arrays has no loop: the compiler knows which vectors are of which array."""
+    inputs = f"x: f32[n, {length}]; y: f32[n, {length}]"
+    graph = pk.parse(f"{inputs}; a = {value}; return reduce_max(exp(sub(a, tanh(a))), axis=1)")
+    feeds = {name: rng.standard_normal((19, length)).astype(np.float32) for name in "xy"}
+
+    exe = pk.compile(graph)
+
+    assert ("paired_lanes<122>" in exe.source) == is_paired
+    assert ("fixed_lanes<122>" in exe.source) != is_paired
+    np.testing.assert_allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], 1e-5)
+
+
 def test_divisors_of_every_kind() -> None:
     """Rows are divided as by NumPy, with or without a reciprocal of twice the precision."""
     sums = [1, 3, 0.1, 1e-40, 0, -7, np.inf, np.nan, 2.0**33, 3e38, 4, 5, 1e30, -0.0, 7, 9, 11, 1.5]
