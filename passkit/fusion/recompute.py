@@ -27,6 +27,7 @@ from passkit.fusion.report import SelectionReport
 from passkit.fusion.score import Costs, Scorer
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
+from passkit.graph.quotient import producers_within
 from passkit.schedule.cost import peak_seconds
 from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
@@ -233,15 +234,11 @@ class _Round:
         """
         if self.groups.nbytes(entry) > most:
             return reduced_axes_of(entry.node) is None
-        todo, seen = [entry.node], {entry.node}
-        while todo:
-            node = todo.pop()
-            if reduced_axes_of(node) is not None or is_expensive(node):
-                return False
-            more = {e.node for e in node.inputs if e.node in body} - seen
-            seen |= more
-            todo += more
-        return True
+        light = (
+            reduced_axes_of(n) is None and not is_expensive(n)
+            for n in producers_within([entry.node], body)
+        )
+        return all(light)
 
     def _duplicated(
         self, number: int, entry: Entry, cone: _Cone, readers: Sequence[int]
@@ -259,7 +256,7 @@ class _Round:
         clusters, position = self.groups.quotient.clusters, self.graph.positions.__getitem__
         own = clusters[number]
         results = (e for e in self.groups.live_outs[number] if e is not entry)
-        needed = _producers([*results, *cone.operands], own.body)
+        needed = producers_within((e.node for e in (*results, *cone.operands)), set(own.body))
         moved = [n for n in own.nodes if n not in needed]
         groups = [list(g) for g, _ in self.fusion_plan.pairs]
         duplicated = [list(c) for _, c in self.fusion_plan.pairs]
@@ -277,19 +274,6 @@ class _Round:
     def _seconds(self, groups: ClusterGroups, numbers: Iterable[int]) -> float | None:
         """Return the seconds of clusters by the cost model; None if one of them is unknown."""
         return self.scorer.total((groups.group([k]) for k in sorted(numbers)), bounded=False)
-
-
-def _producers(entries: Iterable[Entry], body: Collection[Node]) -> set[Node]:
-    """Return the operators of a group that values depend on."""
-    inside = set(body)
-    todo = [e.node for e in entries]
-    reached: set[Node] = set()
-    while todo:
-        node = todo.pop()
-        if node in inside and node not in reached:
-            reached.add(node)
-            todo += [e.node for e in node.inputs]
-    return reached
 
 
 def _computes(groups: ClusterGroups, number: int, entry: Entry) -> bool:

@@ -18,7 +18,7 @@ from passkit.fusion.options import FusionOptions
 from passkit.graph.attribute_calls import reduce_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Node, is_leaf
-from passkit.graph.quotient import QuotientGraph
+from passkit.graph.quotient import QuotientGraph, producers_within
 
 
 def seed_plan(graph: Graph, context: FusionOptions) -> FusionPlan:
@@ -176,15 +176,7 @@ class _Seed:
             return False
         if 0 in (home.domain.size, other.domain.size):
             return False
-        producers = [n for n in self._producers(node) if self._cluster_of(n) is other]
-        copied = dict.fromkeys(producers)
-        todo = list(copied)
-        while todo:
-            n = todo.pop()
-            for e in n.inputs:
-                if e.node in other.members and e.node not in copied:
-                    copied[e.node] = None
-                    todo.append(e.node)
+        copied = producers_within(self._producers(node), other.members)
         if not are_cheap(self.graph, self.target, other, copied):
             return False
         if other.duplicated or not self.legality.may_duplicate(home, copied):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
 from functools import cached_property
 from typing import Protocol
 
@@ -218,6 +218,18 @@ def live_outs(graph: Graph, nodes: Collection[Node]) -> list[Entry]:
         for e in n.entries
         if e in heads or any(u not in inside for u in graph.users.get(e, ()))
     ]
+
+
+def producers_within(nodes: Iterable[Node], inside: Container[Node]) -> dict[Node, None]:
+    """Return nodes and the nodes that they depend on, as far as ``inside`` has them."""
+    todo = [n for n in nodes if n in inside]
+    reached = dict.fromkeys(todo)
+    while todo:
+        for e in todo.pop().inputs:
+            if e.node in inside and e.node not in reached:
+                reached[e.node] = None
+                todo.append(e.node)
+    return reached
 
 
 def _clusters(
