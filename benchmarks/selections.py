@@ -38,8 +38,7 @@ from passkit.fusion.cluster_groups import ClusterGroups  # noqa: E402
 from passkit.fusion.explore import Explorer  # noqa: E402
 from passkit.fusion.score import Costs, Scorer, Seconds, modelled  # noqa: E402
 from passkit.fusion.seed import seed_plan  # noqa: E402
-from passkit.fusion.selection.exact import exact  # noqa: E402
-from passkit.fusion.selection.greedy import greedy  # noqa: E402
+from passkit.fusion.selection.exact import exact, greedy  # noqa: E402
 from passkit.fusion.selection.problem import Selection  # noqa: E402
 from passkit.graph.node import Entry  # noqa: E402
 from passkit.passes.context import PassContext  # noqa: E402

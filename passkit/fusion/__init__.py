@@ -7,9 +7,9 @@ fused node, and then forms phases, joins and packs of these nodes. To read in th
 - `legality`, with `fusible` and `domain_cluster`: why operators cannot share a kernel.
 - `strategies`: "none", "nnvm", "xla", "deep" (with `common_splits`) and "stitch"; `strategy`: their
   registry; `check_plan`: the groups that a strategy of a user returns.
-- "stitch": `seed` (groups of one iteration domain), `split`, `explore` (sets of groups, with
-  `substitution`), `score` (their seconds) and `memory` (their peak), `selection` (those that gain
-  most together), `select` (all these in turn), `recompute`, `report`.
+- "stitch": `seed` (groups of one iteration domain), `split`, `explore` (sets of groups), `score`
+  (their seconds) and `memory` (their peak), `selection` (those that gain most together), `select`
+  (all these in turn), `recompute`, `report`.
 - on the contracted graph: `phases`, `joins` and `pack`, by `union`.
 - `keep_together`: the option; `alternatives`: groups that a tuner compares with their parts.
 """

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from passkit.fusion.selection.cycles import cycles
-from passkit.fusion.selection.greedy import selection
-from passkit.fusion.selection.problem import Pattern, Problem, Selection
+from passkit.fusion.selection.exact import selection
+from passkit.fusion.selection.problem import Pattern, Problem, Selection, cycles
 from passkit.graph.merge_graph import MergeGraph
 
 WIDTH = 3

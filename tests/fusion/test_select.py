@@ -18,7 +18,7 @@ from passkit.fusion.score import Costs, Scorer, modelled
 from passkit.fusion.seed import seed_plan
 from passkit.fusion.select import selected
 from passkit.fusion.selection.exact import exact
-from passkit.fusion.selection.greedy import greedy as by_gain
+from passkit.fusion.selection.exact import greedy as by_gain
 from passkit.library.evaluator import Evaluator, Record
 from passkit.passes.context import PassContext
 from passkit.planner.plan import plan_group

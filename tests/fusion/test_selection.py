@@ -11,12 +11,8 @@ import pytest
 
 from passkit.fusion.selection import exact as exact_module
 from passkit.fusion.selection import solver
-from passkit.fusion.selection.cycles import cycles
-from passkit.fusion.selection.exact import exact
-from passkit.fusion.selection.greedy import greedy
-from passkit.fusion.selection.nested import is_nested, nested
-from passkit.fusion.selection.partition import partition
-from passkit.fusion.selection.problem import Pattern, Problem, Selection
+from passkit.fusion.selection.exact import exact, greedy, is_nested, nested, partition
+from passkit.fusion.selection.problem import Pattern, Problem, Selection, cycles
 from passkit.fusion.selection.solver import Program, solve
 from passkit.graph.merge_graph import MergeGraph
 from tests.fusion.beam_search import beam, problem_of

@@ -10,13 +10,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attrs import define, evolve, field
 
-from passkit.fusion.selection.cycles import cycles
-from passkit.fusion.selection.greedy import greedy, selection
-from passkit.fusion.selection.nested import is_nested, nested
-from passkit.fusion.selection.partition import partition
-from passkit.fusion.selection.problem import Problem, Selection
+from passkit.fusion.selection.problem import Problem, Selection, cycles
 from passkit.fusion.selection.solver import Program, Solution, searched, solve
 from passkit.graph.components import connected_components
+from passkit.graph.merge_graph import MergeGraph
 
 ROUNDS = 50
 """How often constraints for cycles are added before patterns of small gain are dropped."""
@@ -24,6 +21,8 @@ MOST = 100
 """The most patterns of one program."""
 SMALL = 2000
 """The most operators for which a selection that may not be the best is compared with greedy."""
+SHARE = 4
+"""A part of a component has at least this share of its patterns: one in so many."""
 TIE = 1e-7
 """The gain of an operator in a larger pattern, relative to the largest gain: it decides ties."""
 
@@ -170,3 +169,114 @@ def _program(problem: Problem, kept: Sequence[int], cuts: Collection[frozenset[i
             row = tuple(sorted(place[k] for k in cycle))
             rows[row] = min(rows.get(row, len(row)), len(row) - 1)
     return Program(tuple(gains), tuple(rows.items()))
+
+
+def is_nested(problem: Problem, family: Collection[int]) -> bool:
+    """Return whether of any two patterns that share an operator one has all of the other."""
+    overlaps = problem.overlaps
+    members = [p.members for p in problem.patterns]
+    return all(
+        members[k] <= members[j] or members[j] <= members[k] for k in family for j in overlaps[k]
+    )
+
+
+def nested(problem: Problem, family: Collection[int]) -> set[int]:
+    """Return the disjoint patterns of a nested family that gain most.
+
+    A pattern is compared with the best ones inside it; if both gain the same it is chosen.
+    """
+    members = [p.members for p in problem.patterns]
+    best: dict[int, tuple[float, set[int]]] = {}
+    tops: list[int] = []
+    for k in sorted(family, key=lambda k: (len(members[k]), k)):
+        inside = [j for j in tops if members[j] <= members[k]]
+        gain = sum(best[j][0] for j in inside)
+        own = problem.patterns[k].gain
+        chosen = {i for j in inside for i in best[j][1]}
+        best[k] = (own, {k}) if own >= gain else (gain, chosen)
+        tops = [j for j in tops if j not in inside] + [k]
+    return {i for j in tops for i in best[j][1]}
+
+
+def partition(problem: Problem, patterns: Sequence[int], most: int) -> list[list[int]]:
+    """Return patterns in parts that share no operator; some patterns may be in none.
+
+    They are cut where the least gain is lost. The place of a cut depends on the patterns around it,
+    not on their position in a graph: equal layers are cut equally.
+
+    Args:
+        problem: the problem.
+        patterns: the numbers of the patterns.
+        most: the most patterns of a part.
+    """
+    parts: list[list[int]] = []
+    todo = [sorted(patterns)]
+    while todo:
+        part = todo.pop()
+        if len(part) > most and len({min(problem.patterns[k].members) for k in part}) == 1:
+            # All of them share an operator.
+            part = sorted(sorted(part, key=lambda k: -problem.patterns[k].gain)[:most])
+        if len(part) <= most:
+            parts.append(part)
+            continue
+        before, behind = _cut(problem, part)
+        todo += [half for half in (behind, before) if half]
+    return parts
+
+
+def _cut(problem: Problem, part: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the patterns before an operator, and those from it on."""
+    first = {k: min(problem.patterns[k].members) for k in part}
+    last = {k: max(problem.patterns[k].members) for k in part}
+    by_first, by_last = sorted(part, key=first.__getitem__), sorted(part, key=last.__getitem__)
+    least = len(part) // SHARE
+    begin = first[by_first[0]]
+    middle = {first[k] for k in by_first[least : len(part) - least]} - {begin}
+    places = sorted(middle or set(first.values()) - {begin})
+    begun = ended = 0
+    lost, best = 0.0, (float("inf"), places[0])
+    for place in places:
+        while begun < len(part) and first[by_first[begun]] < place:
+            lost += problem.patterns[by_first[begun]].gain
+            begun += 1
+        while ended < len(part) and last[by_last[ended]] < place:
+            lost -= problem.patterns[by_last[ended]].gain
+            ended += 1
+        best = min(best, (lost, place))
+    place = best[1]
+    return [k for k in part if last[k] < place], [k for k in part if first[k] >= place]
+
+
+def greedy(problem: Problem) -> Selection:
+    """Return patterns in the order of their gain, as long as they are disjoint and make no cycle.
+
+    No pattern that is left out gains more than those that it overlaps, as these came before it.
+    """
+    vertices, taken = MergeGraph(problem.predecessors), set[int]()
+    chosen: set[int] = set()
+    order = sorted(range(len(problem.patterns)), key=lambda k: (-problem.patterns[k].gain, k))
+    for k in order:
+        members = problem.patterns[k].members
+        if taken.isdisjoint(members) and vertices.can_merge(members):
+            vertices.merge(members)
+            taken |= members
+            chosen.add(k)
+    return selection(problem, chosen, "greedy")
+
+
+def selection(problem: Problem, chosen: Iterable[int], solver: str) -> Selection:
+    """Return the selection of some patterns, with a bound that holds for any selection.
+
+    An operator gains at most the largest equal part of the gain of a pattern that it has.
+
+    Args:
+        problem: the patterns.
+        chosen: the numbers of some.
+        solver: who chose them.
+    """
+    parts: dict[int, float] = {}
+    for p in problem.patterns:
+        for v in p.members:
+            parts[v] = max(parts.get(v, 0.0), p.gain / len(p.members))
+    numbers = tuple(sorted(chosen))
+    return Selection(numbers, problem.gain(numbers), sum(parts[v] for v in sorted(parts)), solver)
