@@ -179,7 +179,9 @@ class _Seed:
         copied = producers_within(self._producers(node), other.members)
         if not are_cheap(self.graph, self.target, other, copied):
             return False
-        if other.duplicated or not self.legality.may_duplicate(home, copied):
+        if any(e.node in other.duplicated for n in copied for e in n.inputs):
+            return False
+        if not self.legality.may_duplicate(home, copied):
             return False
         reads = home.reads | {e for n in copied for e in n.inputs if e.node not in copied}
         if self.legality.inputs(reads) is not None:

@@ -394,6 +394,23 @@ t = reshape(s, shape=(2, 5, 2, 3)); u = windows_back(t, size=(6,), padding=((1, 
 return b, u, d, celu(e), linear(a, w, no_bias=true)"""
 
 
+def test_a_group_with_repeated_operators_has_others_that_are_repeated() -> None:
+    """Zeros are stored by no kernel, though the first one with them repeats a condition."""
+    text = """
+    x: f32[8, 64]; l: i64[8]; w: f32[64, 64]
+    d = expand_dims(less_equal(l, 2), axis=1)
+    z = zeros(shape=(8, 64))
+    a = where(d, z, tanh(x))
+    return where(d, z, matmul(a, w)), a
+    """
+    subgraphs = pk.ApplyPasses(pk.parse(text), ["Fusion"]).attrs["subgraph"].values()
+
+    assert [" ".join(n.op.name for n in g.ops) for g in subgraphs] == [
+        "less_equal expand_dims zeros tanh where",
+        "less_equal expand_dims zeros where",
+    ]
+
+
 def test_operators_repeated_in_all_users_are_no_results() -> None:
     """A group does not store an operator that all kernels that read it compute themselves."""
     graph = planning.planned(pk.parse(COPIED), "SchedulePlan", target="cuda")
