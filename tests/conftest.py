@@ -58,27 +58,23 @@ CHUNK = 128
 What the tests of a file share is computed by each worker that has some of them.
 """
 ROOT = Path(__file__).resolve().parents[1]
-QUICK = frozenset(
+AS_FOR_USERS = frozenset(
     {
-        "analysis",
-        "frontends",
-        "fusion",
-        "graph",
-        "passes",
-        "planner",
-        "reporting",
-        "schedule",
-        "serial",
-        "streams",
-        "transforms",
-        "values",
-        "viz",
+        "cli",
+        "dialects",
+        "library",
+        "program",
+        "runtime",
+        "test_docs.py",
+        "test_examples.py",
+        "test_guides.py",
+        "test_pace.py",
+        "test_readme.py",
+        "tuning",
     }
 )
-"""Folders whose tests compile kernels without optimization, as only their results count.
-
-Tests of the printers, of native code and of whole programs compile them as for users.
-"""
+"""Folders and files whose tests compile kernels with optimization: of printers, of native code, of
+whole programs and of what takes time. Of the others only the results of kernels count."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -152,7 +148,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Post the raise statements that this worker has matched, for the other workers.
 
-    The test compiles kernels without optimization if it is in one of the folders `QUICK`.
+    The test compiles kernels without optimization unless it is in `AS_FOR_USERS`.
 
     Objects that tests leave behind are exempted from garbage collection after every `ASIDE` tests,
     because tests that collect would traverse them each time, which took a tenth of an entire run.
@@ -160,7 +156,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     arrays; each of two workers runs fewer tests.
     """
     folder = Path(item.path).relative_to(ROOT / "tests").parts[0]
-    with quick(item.config) if folder in QUICK else nullcontext():
+    with nullcontext() if folder in AS_FOR_USERS else quick(item.config):
         done = yield
     item.config.stash[BOARD].post()
     number = next(RAN)

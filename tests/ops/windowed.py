@@ -1,4 +1,4 @@
-"""Reference implementations of convolutions and windows, as plain loops."""
+"""Reference implementations of convolutions and windows: a loop over positions in the window."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def pads(padding: Any, size: Any, window: Any, strides: Any, dilations: Any) -> 
 def covered_elements(
     size: Any, window: Any, strides: Any = 1, padding: Any = 0, dilations: Any = 1
 ) -> tuple[tuple[int, ...], Iterator[tuple[Any, Any, Any]]]:
-    """Return the number of windows along each axis, and what each position of them covers.
+    """Return the number of windows along each axis, and what each position in them covers.
 
-    The second result yields (window, position in the window, element or None for padding).
+    The second result yields (windows, position in the window, elements): the windows that cover an
+    element of the array there, not padding, and those elements, as slices of all axes.
     """
     count = len(size)
     window, strides, dilations = (per_axis(v, count) for v in (window, strides, dilations))
@@ -47,28 +48,29 @@ def covered_elements(
     )
 
     def walk() -> Iterator[tuple[Any, Any, Any]]:
-        for at in np.ndindex(*result):
-            for tap in np.ndindex(*window):
-                place = tuple(
-                    o * s + k * d - low
-                    for o, s, k, d, (low, _) in zip(
-                        at, strides, tap, dilations, around, strict=True
-                    )
+        for tap in np.ndindex(*window):
+            windows, elements = list[slice](), list[slice]()
+            for n, o, s, k, d, (low, _) in zip(
+                size, result, strides, tap, dilations, around, strict=True
+            ):
+                inside = [i for i in range(o) if 0 <= i * s + k * d - low < n]
+                first, last = (inside[0], inside[-1]) if inside else (0, -1)
+                start = max(first * s + k * d - low, 0)
+                windows.append(slice(first, last + 1))
+                elements.append(
+                    slice(start, start + (last - first) * s + 1 if inside else start, s)
                 )
-                inside = all(0 <= p < n for p, n in zip(place, size, strict=True))
-                yield at, tap, place if inside else None
+            yield tuple(windows), tap, tuple(elements)
 
     return result, walk()
 
 
 def convolution(x: Array, f: Array, groups: int = 1, **where: Any) -> Array:
-    """Return a convolution, one product at a time, summed in float64."""
+    """Return a convolution, one position of the filter at a time, summed in float64."""
     result, walk = covered_elements(x.shape[1:-1], f.shape[:-2], **where)
     out = np.zeros((x.shape[0], *result, f.shape[-1]))
     own, each = f.shape[-2], f.shape[-1] // groups
     for at, tap, place in walk:
-        if place is None:
-            continue
         for g in range(groups):
             covered = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
             out[(slice(None), *at, slice(g * each, (g + 1) * each))] += (
@@ -83,8 +85,6 @@ def input_gradient(f: Array, dy: Array, size: Any, groups: int = 1, **where: Any
     own, each = f.shape[-2], f.shape[-1] // groups
     out = np.zeros((dy.shape[0], *size, own * groups))
     for at, tap, place in walk:
-        if place is None:
-            continue
         for g in range(groups):
             part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))]
             out[(slice(None), *place, slice(g * own, (g + 1) * own))] += (
@@ -99,12 +99,12 @@ def filter_gradient(x: Array, dy: Array, window: Any, groups: int = 1, **where: 
     own, each = x.shape[-1] // groups, dy.shape[-1] // groups
     out = np.zeros((*per_axis(window, x.ndim - 2), own, each * groups))
     for at, tap, place in walk:
-        if place is None:
-            continue
         for g in range(groups):
-            covered = x[(slice(None), *place, slice(g * own, (g + 1) * own))]
-            part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))]
-            out[tap][:, g * each : (g + 1) * each] += covered.T @ part
+            covered = x[(slice(None), *place, slice(g * own, (g + 1) * own))].astype(np.float64)
+            part = dy[(slice(None), *at, slice(g * each, (g + 1) * each))].astype(np.float64)
+            out[tap][:, g * each : (g + 1) * each] += covered.reshape(-1, own).T @ part.reshape(
+                -1, each
+            )
     return out
 
 
@@ -116,8 +116,7 @@ def windows(x: Array, window: Any, fill: Any = 0, **where: Any) -> Array:
     empty = least if fill == "least" else fill
     out = np.full((x.shape[0], *result, *window, x.shape[-1]), empty, x.dtype)
     for at, tap, place in walk:
-        if place is not None:
-            out[(slice(None), *at, *tap)] = x[(slice(None), *place)]
+        out[(slice(None), *at, *tap)] = x[(slice(None), *place)]
     return out
 
 
@@ -128,8 +127,7 @@ def windows_back(w: Array, size: Any, **where: Any) -> Array:
     _, walk = covered_elements(size, window, **where)
     out = np.zeros((w.shape[0], *size, *window, w.shape[-1]), w.dtype)
     for at, tap, place in walk:
-        if place is not None:
-            out[(slice(None), *place, *tap)] = w[(slice(None), *at, *tap)]
+        out[(slice(None), *place, *tap)] = w[(slice(None), *at, *tap)]
     return out
 
 
@@ -140,8 +138,7 @@ def windows_taken(v: Array, **where: Any) -> Array:
     result, walk = covered_elements(v.shape[1 : 1 + count], window, **where)
     out = np.zeros((v.shape[0], *result, *window, v.shape[-1]), v.dtype)
     for at, tap, place in walk:
-        if place is not None:
-            out[(slice(None), *at, *tap)] = v[(slice(None), *place, *tap)]
+        out[(slice(None), *at, *tap)] = v[(slice(None), *place, *tap)]
     return out
 
 
