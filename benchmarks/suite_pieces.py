@@ -91,11 +91,13 @@ def run_piece(piece: str, cache: Path, lines: Path | None) -> dict[str, Any]:
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
     printed = process.stdout.strip().splitlines() or process.stderr.strip().splitlines() or [""]
+    failed = [line for line in printed if line.startswith(("FAILED ", "ERROR "))]
     return {
         "commit": commit(),
         "date": str(date.today()),
         "passed": process.returncode in (0, 5),  # 5: all of its tests need a GPU
         "outcome": printed[-1].strip("= "),
+        **({"failures": failed} if failed else {}),
         "seconds": round(time.monotonic() - start, 1),
         "cpu_seconds": round(_cpu_seconds() - before, 1),
     }
@@ -161,6 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 break
             row = run_piece(piece, Path(cache), lines)
             print(f"{piece:40} {row['cpu_seconds']:7.1f} s  {row['outcome']}", flush=True)
+            for failure in row.get("failures", ()):
+                print(f"    {failure}", flush=True)
             if lines is None:
                 rows[piece] = row
             else:

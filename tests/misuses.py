@@ -260,7 +260,7 @@ def registering() -> list[Call]:
         call(
             "register_schedule_rule",
             pk.register_schedule_rule,
-            target=arg("opencl", TEXT),
+            target=arg("cuda", TEXT),
             name=arg("test_misuse", TEXT),
             rule=arg(lambda nest, target: None, "function type"),
         ),
