@@ -81,8 +81,9 @@ class MergeGraph:
         first = next(v for v in region if v in vertices)
         before = [v for v in region if v not in vertices and v not in after]
         moved = [*before, first, *(v for v in region if v in after)]
-        self._order[span] = [*moved, *[None] * (span.stop - span.start - len(moved))]
-        self._place.update({v: span.start + k for k, v in enumerate(moved)})
+        start = span.stop - len(moved)  # what is merged next comes behind as a rule
+        self._order[span] = [*[None] * (start - span.start), *moved]
+        self._place.update({v: start + k for k, v in enumerate(moved)})
         self._contract(first, [v for v in region if v in vertices and v != first])
         return first
 
