@@ -12,7 +12,6 @@ from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import is_expensive
 from passkit.ast import Chunks, Reduce, Scan
 from passkit.diagnostics import Diagnostic
-from passkit.errors import PasskitError
 from passkit.graph.attribute_calls import reduce_of, scan_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, known_shape
@@ -59,7 +58,11 @@ class DomainCluster:
             self.shape, self._space = graph.shape(node.inputs[0]), None
             self.reduced, self.chunks = reduction.axes, reduction.chunks
         self.members[node] = kind
-        self.reads.update(e for e in node.inputs if e.node not in self.members)
+        self.reads.update(e for e in node.inputs if not self.computes(e.node))
+
+    def computes(self, node: Node) -> bool:
+        """Return whether an operator is a member, or is computed as well."""
+        return node in self.members or node in self.duplicated
 
     @property
     def domain(self) -> Domain:
@@ -83,7 +86,7 @@ def merged_cluster(
         return Diagnostic("domain.spaces", {"other": other.shape, "home": home.shape})
     frame = home
     if other.reduced is not None and home.reduced is not None:
-        problem = check_reduced_axes(home, other.shape, other.reduced, other.chunks)
+        problem = _check_reduced_axes(home, other.shape, other.reduced, other.chunks)
         if problem is not None:
             return problem
     elif other.reduced is not None:
@@ -93,15 +96,14 @@ def merged_cluster(
     if len(_directions(home, other)) > 1:
         return Diagnostic("domain.scan_directions")
     kinds = dict.fromkeys(other.members, ValueKind.REDUCED) if are_rows else other.members
-    members = {**home.members, **kinds}
     merged = DomainCluster(
         shape=frame.shape,
-        members=members,
+        members={**home.members, **kinds},
         duplicated={**home.duplicated, **other.duplicated},
         reduced=frame.reduced,
         chunks=frame.chunks,
-        reads={e for e in home.reads | other.reads if e.node not in members},
     )
+    merged.reads = {e for e in home.reads | other.reads if not merged.computes(e.node)}
     return _check_crossing_reads(graph, merged, home, other) or merged
 
 
@@ -168,7 +170,7 @@ def _check_reduction(
         if numel(shape[k] for k in axes) == 1:
             return Diagnostic("domain.unit_reduction")
         return None
-    return check_reduced_axes(cluster, shape, axes, reduction.chunks)
+    return _check_reduced_axes(cluster, shape, axes, reduction.chunks)
 
 
 def _check_scan(graph: Graph, cluster: DomainCluster, node: Node, scan: Scan) -> Diagnostic | None:
@@ -183,7 +185,7 @@ def _check_scan(graph: Graph, cluster: DomainCluster, node: Node, scan: Scan) ->
         if shape[scan.axis] == 1:
             return Diagnostic("domain.unit_scan")
         return None if numel(shape) == cluster.domain.size else Diagnostic("domain.scan_extent")
-    return check_reduced_axes(cluster, shape, (scan.axis,), None)
+    return _check_reduced_axes(cluster, shape, (scan.axis,), None)
 
 
 def _directions(*clusters: DomainCluster) -> set[bool]:
@@ -215,7 +217,7 @@ def _check_crossing_reads(
     return None
 
 
-def check_reduced_axes(
+def _check_reduced_axes(
     cluster: DomainCluster, shape: Shape, axes: tuple[int, ...], chunks: Chunks | None
 ) -> Diagnostic | None:
     """Return why a reduction does not go over just the reduced axes of a cluster.
@@ -231,11 +233,8 @@ def check_reduced_axes(
         return Diagnostic("domain.other_chunks")
     if numel(shape) != domain.size:
         return Diagnostic("domain.reduced_shape", {"shape": shape})
-    try:
-        index = domain.index(ValueKind.POINT, shape)
-    except PasskitError:
-        return Diagnostic("domain.axes")
-    return None if domain.reduces_dims(index, axes) else Diagnostic("domain.axes")
+    reduces = domain.reduces_dims(domain.index(ValueKind.POINT, shape), axes)
+    return None if reduces else Diagnostic("domain.axes")
 
 
 def are_cheap(

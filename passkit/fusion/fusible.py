@@ -31,11 +31,6 @@ CODE = (FCodeGen, FElement, FReduce, FScan)
 """Attributes of which one tells a kernel how to compute an operator."""
 
 
-def is_fusible(graph: Graph, node: Node, target: Target) -> bool:
-    """Return whether a kernel can compute ``node``: it has code, one result, and native dtypes."""
-    return why_opaque(graph, node, target) is None
-
-
 def why_opaque(graph: Graph, node: Node, target: Target) -> Diagnostic | None:
     """Return why no generated kernel computes ``node``; None if one can."""
     op = node.op

@@ -116,7 +116,7 @@ class Legality:
         """Return why options or sizes keep a node from joining a cluster."""
         if refused := self._merge(home, [node], numel(self.graph.shape(node.entries[0]))):
             return refused
-        return self.inputs(home.reads | {e for e in node.inputs if e.node not in home.members})
+        return self.inputs(home.reads | {e for e in node.inputs if not home.computes(e.node)})
 
     def merge(self, home: DomainCluster, other: DomainCluster) -> Diagnostic | None:
         """Return why options or sizes keep two clusters from being one, whatever they read."""

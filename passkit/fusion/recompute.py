@@ -69,8 +69,8 @@ def recomputed(
     fusion_plan: FusionPlan,
     context: FusionOptions,
     costs: Costs,
-    report: SelectionReport | None,
-) -> tuple[FusionPlan, SelectionReport | None]:
+    report: SelectionReport,
+) -> tuple[FusionPlan, SelectionReport]:
     """Copy the producers of large values of small operands into the kernels that read them.
 
     Args:
@@ -78,12 +78,12 @@ def recomputed(
         fusion_plan: The groups as fusion left them.
         context: The target and its numbers, hints and fuel.
         costs: The source of the seconds of groups.
-        report: The numbers of the selection before, if there was one.
+        report: The numbers of the selection before.
 
     Returns: The plan, and the numbers with the seconds and the peak as they are then. Both are
-        unchanged if nothing pays, and on targets without a cost model.
+        unchanged if nothing pays.
     """
-    if not context.target.costed or not any(_enlarges(graph, n, context) for n in graph.nodes):
+    if not any(_enlarges(graph, n, context) for n in graph.nodes):
         return fusion_plan, report
     scorer = Scorer(context.target, costs, 0)
     refused: set[Entry] = set()
@@ -92,9 +92,8 @@ def recomputed(
         if change is None or not context.spend(f"recompute {graph.names[change.entry.node]}"):
             return fusion_plan, report
         fusion_plan = change.fusion_plan
-        if report is not None:
-            after, peaks = report.after - change.saved, (report.peaks[0], change.peak)
-            report = evolve(report, after=after, peaks=peaks)
+        after, peaks = report.after - change.saved, (report.peaks[0], change.peak)
+        report = evolve(report, after=after, peaks=peaks)
 
 
 def _enlarges(graph: Graph, node: Node, context: FusionOptions) -> bool:

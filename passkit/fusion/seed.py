@@ -183,7 +183,8 @@ class _Seed:
             return False
         if not self.legality.may_duplicate(home, copied):
             return False
-        reads = home.reads | {e for n in copied for e in n.inputs if e.node not in copied}
+        read = home.reads.union(*(n.inputs for n in copied))
+        reads = {e for e in read if e.node not in copied and not home.computes(e.node)}
         if self.legality.inputs(reads) is not None:
             return False
         if not self.context.spend(f"repeat at {self.graph.names[node]}"):

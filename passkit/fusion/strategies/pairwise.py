@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.fusible import is_fusible, why_opaque
+from passkit.fusion.fusible import why_opaque
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.options import FusionOptions
 from passkit.fusion.strategy import register_fusion
@@ -24,7 +24,7 @@ def singles(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Every operator in a group of its own."""
     fusion_plan = FusionPlan()
     for node in graph.nodes:
-        if is_fusible(graph, node, context.target):
+        if why_opaque(graph, node, context.target) is None:
             fusion_plan.groups.append([node])
     fusion_plan.note_all(graph, lambda *_: Diagnostic("fusion.off"))
     return fusion_plan
@@ -42,7 +42,7 @@ def pairwise(graph: Graph, context: FusionOptions) -> FusionPlan:
     for entry in graph.heads:
         uses[entry] = uses.get(entry, 0) + 1
     for user in reversed(graph.nodes):
-        if is_fusible(graph, user, context.target):
+        if why_opaque(graph, user, context.target) is None:
             root.setdefault(user, user)
         for entry in dict.fromkeys(user.inputs):
             node = entry.node

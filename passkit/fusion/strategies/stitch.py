@@ -22,5 +22,6 @@ def stitch(graph: Graph, context: FusionOptions) -> FusionPlan:
     """Groups of one iteration domain each, then of several if that is faster by the cost model."""
     costs = costs_of(context)
     fusion_plan, report = selected(graph, seed_plan(graph, context), context, costs)
-    fusion_plan, report = recomputed(graph, fusion_plan, context, costs, report)
+    if report is not None:
+        fusion_plan, report = recomputed(graph, fusion_plan, context, costs, report)
     return evolve(fusion_plan, selection=report, packs=True)
