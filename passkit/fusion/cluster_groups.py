@@ -21,6 +21,11 @@ _Numbers = tuple[int, ...]
 _Signature = tuple[tuple[str, _Numbers, tuple[tuple[int, bool], ...], _Numbers], ...]
 
 
+def usual_nbytes(graph: Graph, entry: Entry) -> int:
+    """Return the bytes of a value of a graph, with `USUAL` for unknown sizes."""
+    return guessed(numel(graph.shape(entry)), USUAL) * graph.dtype(entry).nbytes
+
+
 class ClusterGroups:
     """The clusters of a fusion plan, which of them may be merged, and the groups that result.
 
@@ -109,8 +114,7 @@ class ClusterGroups:
 
     def nbytes(self, entry: Entry) -> int:
         """Return the bytes of a value, with `USUAL` for unknown sizes."""
-        size = guessed(numel(self.graph.shape(entry)), USUAL)
-        return size * self.graph.dtype(entry).nbytes
+        return usual_nbytes(self.graph, entry)
 
     def group(self, numbers: Collection[int]) -> Group:
         """Return the group that clusters would be as one kernel.

@@ -17,9 +17,8 @@ from attrs import evolve, frozen
 from passkit.analysis.domain import ValueKind, reduced_axes_of
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.recompute import is_expensive
-from passkit.analysis.tilemap import guessed
 from passkit.diagnostics import Diagnostic
-from passkit.fusion.cluster_groups import ClusterGroups
+from passkit.fusion.cluster_groups import ClusterGroups, usual_nbytes
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory
 from passkit.fusion.options import FusionOptions
@@ -29,7 +28,6 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import producers_within
 from passkit.schedule.cost import peak_seconds
-from passkit.schedule.nest_info import USUAL
 from passkit.values.size import numel
 
 
@@ -100,16 +98,11 @@ def _enlarges(graph: Graph, node: Node, context: FusionOptions) -> bool:
     """Return whether a node computes a value larger than the caches of much smaller operands."""
     if is_leaf(node) or not node.inputs:
         return False
-    nbytes = sum(_nbytes(graph, e) for e in node.entries)
+    nbytes = sum(usual_nbytes(graph, e) for e in node.entries)
     if nbytes < context.target.machine.llc_bytes:
         return False
     growth = context.target.fusion.recomputed_growth
-    return nbytes >= growth * max(_nbytes(graph, e) for e in node.inputs)
-
-
-def _nbytes(graph: Graph, entry: Entry) -> int:
-    """Return the bytes of a value, with `USUAL` for unknown sizes."""
-    return guessed(numel(graph.shape(entry)), USUAL) * graph.dtype(entry).nbytes
+    return nbytes >= growth * max(usual_nbytes(graph, e) for e in node.inputs)
 
 
 class _Round:
