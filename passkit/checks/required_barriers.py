@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum, IntEnum
 
 from passkit.ast import Var
-from passkit.ast.stage import Buffer, Phase
-from passkit.checks.overlap import has_same_elements, have_common_tile
+from passkit.ast.stage import Phase
+from passkit.checks.overlap import ScratchMemory, have_common_tile
 from passkit.checks.stage_accesses import Executor, StageAccess
 from passkit.checks.stage_indices import ROW, THREAD, may_meet
 
@@ -50,10 +50,10 @@ class BarrierRequirements:
 
     Args:
         phase: the phase.
-        scratch: the scratch arrays by name.
+        scratch: the scratch arrays.
     """
 
-    def __init__(self, phase: Phase, scratch: Mapping[str, Buffer]) -> None:
+    def __init__(self, phase: Phase, scratch: ScratchMemory) -> None:
         self.parts, self.tile, self.scratch = phase.parts, phase.tile.var, scratch
 
     def between(self, a: StageAccess, b: StageAccess) -> Iterator[tuple[Order, RequiredBarrier]]:
@@ -70,7 +70,7 @@ class BarrierRequirements:
             yield Order.TILE, self._across_stages(a, b, Order.TILE)
         if a.part == b.part and has_rows:
             yield Order.NEXT_ROW, self._across_rows(a, b)
-        if a.buffer in self.scratch:
+        if self.scratch.has(a):
             yield Order.NEXT_TILE, self._across_stages(a, b, Order.NEXT_TILE)
 
     def _within_stage(self, a: StageAccess, b: StageAccess) -> RequiredBarrier:
@@ -81,15 +81,17 @@ class BarrierRequirements:
         x = a.element
         is_single = a.executor is Executor.ALL and not b.is_per_thread
         if is_single and a.is_store and b.is_store:
-            is_alone = not a.in_rows or x.depends_on(ROW) or self.is_of_row(a) or x.runs_once(ROW)
+            is_alone = (
+                not a.in_rows or x.depends_on(ROW) or self.scratch.is_of_row(a) or x.runs_once(ROW)
+            )
             return NONE if is_alone and a.index == b.index else IMPOSSIBLE
         if not (a.has_index_of(b) and a.is_per_thread and b.is_per_thread):
             return IMPOSSIBLE
-        of_row = self.is_of_row(a)  # each row has its own array: no other row accesses it
+        of_row = self.scratch.is_of_row(a)  # each row has its own array: no other row accesses it
         loops = [THREAD] if of_row or not a.in_rows else [THREAD, ROW]
         if a.buffer != b.buffer:
             loops = [v for y in (a, b) for v in y.element.scope.loops if v != ROW or not of_row]
-            if not self._have_same_elements(a, b):
+            if not self.scratch.have_same_elements(a, b):
                 return IMPOSSIBLE
         if x.is_injective(*loops):
             return NONE
@@ -102,7 +104,7 @@ class BarrierRequirements:
         """Return whether a row stores a reduction's result over an element that it reduced."""
         if not (a.follows_reduction or b.follows_reduction) or (a.is_store and b.is_store):
             return False
-        if not self._have_same_elements(a, b):
+        if not self.scratch.have_same_elements(a, b):
             return False
         return a.has_index_of(b) and a.in_rows and b.in_rows and _has_one_row(a)
 
@@ -115,14 +117,14 @@ class BarrierRequirements:
 
         The rows have different threads, or are executed one after the other by the same threads.
         """
-        if self.is_of_row(a) and self.is_of_row(b):
+        if self.scratch.is_of_row(a) and self.scratch.is_of_row(b):
             return NONE if self._have_one_thread(a, b) else RequiredBarrier.ROW
         x, y = a.element, b.element
         if self._have_one_row(a, b) or _are_disjoint(a, b) or x.runs_once(ROW):
             return NONE
         if x.sum is None or y.sum is None:
             return IMPOSSIBLE
-        if a.buffer not in self.scratch:
+        if not self.scratch.has(a):
             return NONE if x.depends_on(ROW) and y.depends_on(ROW) else IMPOSSIBLE
         steps = x.sum.coefficient(ROW), y.sum.coefficient(ROW)
         is_certain = (x.is_literal and y.is_literal) or 0 in steps or steps[0] != steps[1]
@@ -132,9 +134,9 @@ class BarrierRequirements:
         """Return the barrier that accesses need in two stages without rows, parts or tiles."""
         depends_on_tile = a.element.depends_on(self.tile) or b.element.depends_on(self.tile)
         is_moved = order is Order.NEXT_TILE and depends_on_tile
-        if any(self.is_of_row(x) and not x.in_rows for x in (a, b)):
+        if any(self.scratch.is_of_row(x) and not x.in_rows for x in (a, b)):
             return IMPOSSIBLE
-        if self.is_of_row(a) and self.is_of_row(b):
+        if self.scratch.is_of_row(a) and self.scratch.is_of_row(b):
             is_own = not is_moved and self._have_one_thread(a, b)
             return NONE if is_own else RequiredBarrier.ROW
         if self._have_one_row(a, b) and not is_moved:
@@ -152,7 +154,11 @@ class BarrierRequirements:
         """
         if a.executor is not b.executor or a.executor is Executor.UNKNOWN:
             return False
-        if a.in_rows != b.in_rows or not self._have_same_elements(a, b) or not a.has_index_of(b):
+        if (
+            a.in_rows != b.in_rows
+            or not self.scratch.have_same_elements(a, b)
+            or not a.has_index_of(b)
+        ):
             return False
         if a.executor is Executor.ALL:
             return a.is_store and b.is_store
@@ -160,20 +166,12 @@ class BarrierRequirements:
 
     def _have_one_row(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether each element that both access belongs to rows of one number."""
-        if not self._have_same_elements(a, b):
+        if not self.scratch.have_same_elements(a, b):
             return False
         if a.row_range is not None and a.row_range == b.row_range:
             return True
         is_same = a.has_index_of(b) and a.in_rows and b.in_rows
         return is_same and _has_one_row(a) and _has_one_row(b)
-
-    def _have_same_elements(self, a: StageAccess, b: StageAccess) -> bool:
-        """Return whether elements of equal index are the same bytes."""
-        return has_same_elements(a.buffer, b.buffer, self.scratch)
-
-    def is_of_row(self, a: StageAccess) -> bool:
-        """Return whether each row has the array of an access for itself."""
-        return a.buffer in self.scratch and self.scratch[a.buffer].of_row
 
 
 def _has_one_row(a: StageAccess) -> bool:

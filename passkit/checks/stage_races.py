@@ -21,13 +21,7 @@ from passkit.ast import Var
 from passkit.ast.stage import Buffer, KernelAST, Phase, Place
 from passkit.checks.cross_tile import cross_tile_races
 from passkit.checks.equivalent_branches import Fact, equivalent_branches, representatives
-from passkit.checks.overlap import (
-    computes_tiles_of,
-    has_same_elements,
-    have_common_tile,
-    may_overlap,
-    overlapping_groups,
-)
+from passkit.checks.overlap import ScratchMemory, computes_tiles_of, have_common_tile
 from passkit.checks.required_barriers import BarrierRequirements, Order, RequiredBarrier
 from passkit.checks.stage_accesses import PhaseAccesses, StageAccess
 from passkit.checks.stage_indices import ROW, THREAD
@@ -84,11 +78,12 @@ def stage_races(ast: KernelAST, sizes: Sequence[Extent] = ()) -> Iterator[StageR
     """
     extents = sizes or [Size.symbol(n) for n in ast.sizes]
     values = dict(zip(ast.sizes, extents, strict=True))
-    scratch = {b.name: _substituted(b, values) for b in ast.scratch if b.place is Place.SHARED}
-    watched = scratch.keys() | {b.name for b in ast.params if b.written}
+    shared = (b for b in ast.scratch if b.place is Place.SHARED)
+    scratch = ScratchMemory(_substituted(b, values) for b in shared)
+    watched = scratch.arrays.keys() | {b.name for b in ast.params if b.written}
     for phase in ast.phases:
         collector = PhaseAccesses(phase, watched, values)
-        outputs = [a for a in collector.accesses if a.buffer not in scratch]
+        outputs = [a for a in collector.accesses if not scratch.has(a)]
         for a, b in cross_tile_races(phase, outputs, values):
             yield StageRace(a, b, Order.NEXT_TILE)
         yield from _PhaseCheck(phase, collector, scratch).races()
@@ -107,9 +102,7 @@ class _PhaseCheck:
     numbering of `StageAccess.order`. Of equivalent branches only representatives are compared.
     """
 
-    def __init__(
-        self, phase: Phase, collector: PhaseAccesses, scratch: Mapping[str, Buffer]
-    ) -> None:
+    def __init__(self, phase: Phase, collector: PhaseAccesses, scratch: ScratchMemory) -> None:
         self.parts, self.tile, self.scratch = phase.parts, phase.tile.var, scratch
         self.requirements = BarrierRequirements(phase, scratch)
         self.row_barriers: list[list[int]] = []
@@ -119,7 +112,7 @@ class _PhaseCheck:
             of_part = [first] * part.barrier_before
             self.row_barriers.append([] if part.rows is None else of_stages)
             self.tile_barriers.append(of_part if part.rows is not None else of_part + of_stages)
-        classes = equivalent_branches(phase.parts, scratch, self._facts(collector))
+        classes = equivalent_branches(phase.parts, scratch.arrays, self._facts(collector))
         chosen = representatives(classes)
         self.accesses = [a for a in collector.accesses if a.part in chosen]
 
@@ -137,35 +130,29 @@ class _PhaseCheck:
 
     def races(self) -> Iterator[StageRace]:
         """Yield the races: values that are overwritten, and accesses without a barrier between."""
-        by_buffer: dict[str, list[StageAccess]] = {}
-        for a in self.accesses:
-            by_buffer.setdefault(a.buffer, []).append(a)
-        for names in overlapping_groups(by_buffer, self.scratch):
-            accesses = by_buffer[names[0]]
-            if len(names) > 1:
-                accesses = [a for a in self.accesses if a.buffer in names]
+        for accesses in self.scratch.by_memory(self.accesses):
+            is_overlapping = len({a.buffer for a in accesses}) > 1
+            if is_overlapping:
                 yield from self._overwritten(accesses)
-            if not self._are_of_one_thread(accesses, len(names) > 1):
+            if not self._are_of_one_thread(accesses, is_overlapping):
                 yield from self._unordered(_distinct(accesses))
 
     # Memory.
-
-    def _overlap(self, a: str, b: str) -> bool:
-        """Return whether two buffers may have bytes in common."""
-        return may_overlap(self.scratch.get(a), self.scratch.get(b))
 
     def _overwritten(self, accesses: Iterable[StageAccess]) -> Iterator[StageRace]:
         """Yield loads in a tile behind a store to another array that has the same bytes."""
         last: dict[str, StageAccess] = {}
         for a in accesses:
             if a.is_store:
-                last = {n: store for n, store in last.items() if not self._overlap(n, a.buffer)}
+                last = {
+                    n: store for n, store in last.items() if not self.scratch.overlap(n, a.buffer)
+                }
                 last[a.buffer] = a
                 continue
             for store in last.values():
                 if not have_common_tile(self.parts[store.part], self.parts[a.part]):
                     continue
-                if store.buffer != a.buffer and self._overlap(store.buffer, a.buffer):
+                if store.buffer != a.buffer and self.scratch.overlap(store.buffer, a.buffer):
                     yield StageRace(store, a, Order.TILE)
 
     # Threads.
@@ -178,19 +165,18 @@ class _PhaseCheck:
             is_overlapping: whether there are several buffers.
         """
         a = accesses[0]
-        is_scratch, of_row = a.buffer in self.scratch, self.requirements.is_of_row(a)
+        is_scratch, of_row = self.scratch.has(a), self.scratch.is_of_row(a)
         if not a.is_per_thread or (is_scratch and a.element.depends_on(self.tile)):
             return False
         if a.in_rows and not of_row and not a.element.depends_on(ROW):
             return False
         fixed = frozenset[Var]() if is_scratch else frozenset([ROW])
         loops = [THREAD] if of_row or not is_scratch else [THREAD, ROW]
-        loops = [*a.element.scope.loops] if is_overlapping else loops
         return all(
             b.has_index_of(a)
             and (b.in_rows, b.executor) == (a.in_rows, a.executor)
             and (is_scratch or b.part == a.part)
-            and has_same_elements(a.buffer, b.buffer, self.scratch)
+            and self.scratch.have_same_elements(a, b)
             and b.element.is_injective(
                 *(b.element.scope.loops if is_overlapping else loops), fixed=fixed
             )
@@ -203,7 +189,7 @@ class _PhaseCheck:
             for b in accesses:
                 if not (a.is_store or b.is_store):
                     continue
-                if a.buffer != b.buffer and not self._overlap(a.buffer, b.buffer):
+                if a.buffer != b.buffer and not self.scratch.overlap(a.buffer, b.buffer):
                     continue  # each overlaps a third one
                 for order, required in self.requirements.between(a, b):
                     if required > self._barrier_between(a, b, order):

@@ -11,9 +11,10 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Se
 from attrs import frozen
 
 from passkit.ast import Expr
-from passkit.ast.stage import Buffer, Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
+from passkit.ast.stage import Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import loads
+from passkit.checks.overlap import ScratchMemory
 from passkit.ir.features import AccessFeatures
 from passkit.ir.threads import AccessArray
 from passkit.transforms.thread_accesses import (
@@ -24,7 +25,6 @@ from passkit.transforms.thread_accesses import (
     required_multiples,
 )
 from passkit.transforms.thread_vectors import gains_by_vectors, vector_count
-from passkit.values.size import Extent, at_least
 
 FREE, APART = None, Agreement(0, ())
 """A loop that may have vector accesses of its own; one that has none."""
@@ -65,7 +65,8 @@ def agreements_of(
     Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place.
     ``features`` are the vector accesses of the language.
     """
-    names = {**_places(ast.scratch), **dict.fromkeys(aliased, "")}
+    groups = ScratchMemory(ast.scratch).groups(b.name for b in ast.scratch)
+    names = {name: group[0] for group in groups for name in group} | dict.fromkeys(aliased, "")
     stages, sizes = [_touched(s, names) for s in phase.stages], ast.sizes
     agreements: list[Agreement | None] = [FREE] * len(stages)
     for span in _intervals(phase):
@@ -74,27 +75,6 @@ def agreements_of(
             for k in together:
                 agreements[k] = agreement
     return agreements
-
-
-def _places(scratch: Iterable[Buffer]) -> dict[str, str]:
-    """Return a name for the bytes of each scratch array: that of one which has some of them too."""
-    placed: list[tuple[str, Extent, Extent]] = []
-    names: dict[str, str] = {}
-    for b in scratch:
-        if b.offset is None:
-            continue
-        end = b.offset + b.extent * b.dtype.nbytes
-        meets = [n for n, first, last in placed if not _apart(first, last, b.offset, end)]
-        placed.append((b.name, b.offset, end))
-        names[b.name] = names[meets[0]] if meets else b.name
-        joined = {names[n] for n in meets}
-        names = {n: names[b.name] if x in joined else x for n, x in names.items()}
-    return names
-
-
-def _apart(first: Extent, last: Extent, begin: Extent, end: Extent) -> bool:
-    """Return whether two ranges of bytes surely have none in common."""
-    return at_least(begin - last, 0) or at_least(first - end, 0)
 
 
 def _touched(stage: Stage | Dot, places: Mapping[str, str]) -> _Touched:

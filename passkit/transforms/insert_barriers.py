@@ -12,24 +12,19 @@ would help.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from attrs import evolve, frozen
 
-from passkit.ast.stage import Buffer, Dot, KernelAST, Part, Phase, Place, Stage
+from passkit.ast.stage import Dot, KernelAST, Part, Phase, Place, Stage
 from passkit.checks.equivalent_branches import (
     Branches,
     Fact,
     equivalent_branches,
     representatives,
 )
-from passkit.checks.overlap import (
-    computes_tiles_of,
-    has_same_elements,
-    have_common_tile,
-    overlapping_groups,
-)
+from passkit.checks.overlap import ScratchMemory, computes_tiles_of, have_common_tile
 from passkit.checks.stage_accesses import Executor, PhaseAccesses, StageAccess
 from passkit.checks.stage_indices import ROW, THREAD, variables_of
 
@@ -38,22 +33,22 @@ PartOrStage = TypeVar("PartOrStage", Part, Stage | Dot)
 
 def insert_barriers(ast: KernelAST) -> KernelAST:
     """Return a kernel with the barriers it needs, in place of those it has."""
-    scratch = {b.name: b for b in ast.scratch if b.place is Place.SHARED}
+    scratch = ScratchMemory(b for b in ast.scratch if b.place is Place.SHARED)
     outputs = frozenset(b.name for b in ast.params if b.written)
     return evolve(ast, phases=tuple(_with_barriers(p, scratch, outputs) for p in ast.phases))
 
 
-def _with_barriers(phase: Phase, scratch: Mapping[str, Buffer], outputs: frozenset[str]) -> Phase:
+def _with_barriers(phase: Phase, scratch: ScratchMemory, outputs: frozenset[str]) -> Phase:
     """Return a phase with the barriers it needs."""
     has_stages = sum(len(p.stages) for p in phase.parts) > 1
-    watched = scratch.keys() | (outputs if has_stages else frozenset())
+    watched = scratch.arrays.keys() | (outputs if has_stages else frozenset())
     places, paths, classes = _Places(phase), set[_BarrierPath](), list[Branches]()
     if watched:
         conflicts = _Conflicts(phase, scratch, places)
         accesses = PhaseAccesses(phase, watched, {}).accesses
-        classes = equivalent_branches(phase.parts, scratch, map(_fact, accesses))
+        classes = equivalent_branches(phase.parts, scratch.arrays, map(_fact, accesses))
         chosen = representatives(classes)
-        for group in _by_memory((a for a in accesses if a.part in chosen), scratch):
+        for group in scratch.by_memory([a for a in accesses if a.part in chosen]):
             if conflicts.may_need_barriers(group) and not conflicts.have_one_thread(group):
                 pairs = ((a, b) for a in group for b in group if a.is_store or b.is_store)
                 paths.update(path for a, b in pairs for path in conflicts.paths(a, b))
@@ -186,7 +181,7 @@ def _bits(begin: int, end: int) -> int:
 class _Conflicts:
     """The accesses that different threads may make to one element, and the barriers they need."""
 
-    def __init__(self, phase: Phase, scratch: Mapping[str, Buffer], places: _Places) -> None:
+    def __init__(self, phase: Phase, scratch: ScratchMemory, places: _Places) -> None:
         self.parts, self.tile = phase.parts, phase.tile.var
         self.scratch, self.places = scratch, places
 
@@ -194,16 +189,16 @@ class _Conflicts:
         """Return whether some of the accesses are stores, and a barrier may stand between two."""
         a = accesses[0]
         here = a.part, a.stage
-        is_apart = a.buffer in self.scratch or any((b.part, b.stage) != here for b in accesses)
+        is_apart = self.scratch.has(a) or any((b.part, b.stage) != here for b in accesses)
         return is_apart and any(b.is_store for b in accesses)
 
     def have_one_thread(self, accesses: list[StageAccess]) -> bool:
         """Return whether each element has one thread and one row: a quick test of most cases."""
         a = accesses[0]
-        is_scratch = a.buffer in self.scratch
+        is_scratch = self.scratch.has(a)
         if is_scratch and a.element.depends_on(self.tile):
             return False
-        needs_row = is_scratch and a.in_rows and not self.is_of_row(a)
+        needs_row = is_scratch and a.in_rows and not self.scratch.is_of_row(a)
         return all(
             self.is_same_element(a, b)
             and _has_one_thread(b)
@@ -225,9 +220,9 @@ class _Conflicts:
         else:
             if is_later and not (self.is_same_element(a, b) and _is_same_thread(a, b)):
                 candidates.append((places.between(a, b), False))
-            if self.is_of_row(a) and self.is_of_row(b):
+            if self.scratch.is_of_row(a) and self.scratch.is_of_row(b):
                 candidates.append((places.cyclic(a, b) & self.required(a, b), True))
-        if a.buffer in self.scratch:
+        if self.scratch.has(a):
             required = self.required(a, b, is_cyclic=True)
             candidates.append((places.across(a, b, True) & required, True))
         for mask, is_cyclic in candidates:
@@ -240,7 +235,7 @@ class _Conflicts:
         ``is_cyclic`` says that ``b`` belongs to the next tile.
         """
         is_same = self.is_same_element(a, b) and not (is_cyclic and a.element.depends_on(self.tile))
-        if self.is_of_row(a) and self.is_of_row(b):
+        if self.scratch.is_of_row(a) and self.scratch.is_of_row(b):
             is_same &= a.row_range is not None or not a.element.depends_on(ROW)
             return 0 if is_same and _is_same_thread(a, b) else -1
         if self.is_same_row(a, b, is_cyclic):
@@ -251,25 +246,19 @@ class _Conflicts:
 
     def is_same_element(self, a: StageAccess, b: StageAccess) -> bool:
         """Return whether two accesses are to one element in equal iterations of the loops."""
-        return a.in_rows == b.in_rows and self.has_same_elements(a, b) and a.has_index_of(b)
+        return (
+            a.in_rows == b.in_rows and self.scratch.have_same_elements(a, b) and a.has_index_of(b)
+        )
 
     def is_same_row(self, a: StageAccess, b: StageAccess, is_cyclic: bool) -> bool:
         """Return whether the elements of both belong to one row, or to rows of one number."""
-        if not self.has_same_elements(a, b):
+        if not self.scratch.have_same_elements(a, b):
             return False
         if a.row_range is not None and a.row_range == b.row_range:
             begins_at_tile = any(self.tile in variables_of(x) for x, _ in a.row_range[1])
             return not (is_cyclic and begins_at_tile)
         is_same = self.is_same_element(a, b) and not (is_cyclic and a.element.depends_on(self.tile))
         return is_same and _has_one_row(a) and _has_one_row(b)
-
-    def has_same_elements(self, a: StageAccess, b: StageAccess) -> bool:
-        """Return whether elements of equal index are the same bytes."""
-        return has_same_elements(a.buffer, b.buffer, self.scratch)
-
-    def is_of_row(self, a: StageAccess) -> bool:
-        """Return whether each row has the array of an access for itself."""
-        return a.buffer in self.scratch and self.scratch[a.buffer].of_row
 
 
 def _is_same_thread(a: StageAccess, b: StageAccess) -> bool:
@@ -287,17 +276,6 @@ def _has_one_thread(a: StageAccess) -> bool:
 def _has_one_row(a: StageAccess) -> bool:
     """Return whether each element belongs to one row of the tile."""
     return a.in_rows and a.element.is_injective(ROW)
-
-
-def _by_memory(
-    accesses: Iterable[StageAccess], scratch: Mapping[str, Buffer]
-) -> list[list[StageAccess]]:
-    """Return the accesses in groups: those of one buffer, or of scratch arrays that overlap."""
-    by_buffer: dict[str, list[StageAccess]] = {}
-    for a in accesses:
-        by_buffer.setdefault(a.buffer, []).append(a)
-    groups = overlapping_groups(by_buffer, scratch)
-    return [[a for name in names for a in by_buffer[name]] for names in groups]
 
 
 def _choose(paths: Iterable[_BarrierPath]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from passkit.ast.walk import loads
 from passkit.ir.loop import (
     Barrier,
     BarrierScope,
@@ -21,7 +22,6 @@ from passkit.ir.loop import (
     expressions_of,
     walk_statements,
 )
-from passkit.ir.rewrite import loads_in
 
 
 def place_barriers(kernel: KernelIR) -> KernelIR:
@@ -47,7 +47,7 @@ def accessed(statement: Stmt) -> tuple[set[str], set[str]]:
     reads: set[str] = set()
     writes: set[str] = set()
     for s in walk_statements((statement,)):
-        reads |= {load.buffer for x in expressions_of(s) for load in loads_in(x)}
+        reads |= {load.buffer for x in expressions_of(s) for load in loads(x)}
         if isinstance(s, VectorLoad):
             reads.add(s.buffer)
             writes.add(s.target)

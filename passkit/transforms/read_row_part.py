@@ -10,9 +10,10 @@ from passkit.ast import Binary, Expr, Load
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
 from passkit.ast.tidy import expressions, map_statement, replace_children
+from passkit.ast.walk import loads
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
-from passkit.ir.rewrite import loads_in, substitute
+from passkit.ir.rewrite import substitute
 from passkit.schedule.block_nest import ROW, RowPart
 from passkit.schedule.tiling import Composition
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
@@ -180,7 +181,7 @@ def _is_of_its_thread(
 
 def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
     """Return the names of the buffers that statements load from."""
-    return frozenset(x.buffer for s in statements for e in expressions(s) for x in loads_in(e))
+    return frozenset(x.buffer for s in statements for e in expressions(s) for x in loads(e))
 
 
 def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterator[tuple[str, Sum]]:
@@ -193,7 +194,7 @@ def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterat
         if isinstance(s, Store):
             yield s.buffer, tile.sum(s.index)
         for x in expressions(s):
-            for load in loads_in(x):
+            for load in loads(x):
                 yield load.buffer, tile.sum(load.index)
 
 

@@ -9,13 +9,10 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from passkit.ast.stage import Buffer, Place
 from passkit.dialects import CUDA
 from passkit.graph.kernel import Kernel
-from passkit.transforms import access_agreement, final_form
+from passkit.transforms import final_form
 from passkit.transforms.printing import print_kernel
-from passkit.values import dtype as dt
-from passkit.values.size import Size
 from tests.emulator import EmulatedDevice, EmulatedError, LaunchOptions
 from tests.planned import plan, target
 
@@ -170,16 +167,3 @@ def test_scratch_of_packed_parts() -> None:
 
     np.testing.assert_allclose(actual[0], x.sum(1), rtol=1e-14)
     assert np.array_equal(actual[1], y.min(1))
-
-
-def test_overlapping_scratch() -> None:
-    """Arrays that may overlap have one name; others keep their own."""
-    n = Size.symbol("n")
-    ranges = {"a": (0, 8), "b": (32, 8), "c": (48, n), "d": (n * 8 + 64, 4), "e": (None, 4)}
-    buffers = [
-        Buffer(name, dt.float32, Place.SHARED, extent, offset=offset)
-        for name, (offset, extent) in ranges.items()
-    ]
-
-    names = access_agreement._places(buffers)
-    assert names["b"] == names["c"] and len({names[x] for x in "abd"}) == 3 and "e" not in names
