@@ -14,6 +14,7 @@ from attrs import frozen
 
 from passkit.checks.accesses import ElementAccess
 from passkit.checks.affine import Affine, Array, IndexAtom, count_of
+from passkit.checks.mixed_radix import are_digits
 
 MAX_VALUES = 1 << 22
 """The number of values of an index that are enumerated, at most."""
@@ -44,7 +45,8 @@ def race_of_blocks(accesses: Sequence[ElementAccess]) -> str | None:
         return f"[{int(low.min())}], of all blocks"
     if not _gives_block(terms) or not _are_apart_from_quotients([i for i, _ in kept]):
         return "[?] among blocks: quotients that do not give the block"
-    if _is_superincreasing(terms, int(high.max() - low.min())):
+    digits = [(c, count_of(atom)) for atom, c in terms]
+    if are_digits(digits, int(high.max() - low.min())):
         return None
     if not all(index.is_exact for index, _ in kept):
         return "[?] among blocks: indices that are not understood"
@@ -253,19 +255,6 @@ def _are_apart_from_quotients(indices: Sequence[Affine]) -> bool:
     """Return whether numbers depend on other threads and loops than the quotients."""
     inside = axes_of_quotients(indices[0])
     return all(index.low.shape[k] == index.high.shape[k] == 1 for index in indices for k in inside)
-
-
-def _is_superincreasing(terms: Sequence[tuple[IndexAtom, int]], reach: int) -> bool:
-    """Return whether each coefficient exceeds what all smaller terms together can add.
-
-    ``reach`` is the difference of the largest and smallest number.
-    """
-    for atom, coefficient in sorted(terms, key=lambda t: abs(t[1])):
-        if abs(coefficient) <= reach:
-            return False
-        count = count_of(atom)
-        reach += abs(coefficient) * ((1 << 62 if count is None else count) - 1)
-    return True
 
 
 def _collision_of_values(terms: Sequence[tuple[IndexAtom, int]], values: Array) -> str | None:

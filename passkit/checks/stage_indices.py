@@ -18,6 +18,7 @@ from passkit.ast.index import Sum, add, expression, operation, times
 from passkit.ast.stage import Let, Loop
 from passkit.ast.tidy import parts, replace_children
 from passkit.ast.walk import children, minimum_operands, variables
+from passkit.checks.mixed_radix import are_digits
 from passkit.values.dtype import int64
 from passkit.values.size import Extent, at_least
 
@@ -100,8 +101,14 @@ class ElementIndex:
         for atom, _ in self.sum.terms:
             if atom not in counts and not variables_of(atom).isdisjoint(loops):
                 return False
-        steps = [(_magnitude(c), counts[a]) for a, c in self.sum.terms if a in counts]
-        return len(steps) < 2 or _are_digits(steps)
+        steps = [(c, counts[a]) for a, c in self.sum.terms if a in counts]
+        if len(steps) < 2:
+            return True
+        coefficients = [c for c, _ in steps]
+        return any(
+            are_digits(zip(coefficients, bounds, strict=True))
+            for bounds in itertools.product(*(b for _, b in steps))
+        )
 
     def runs_once(self, loop: Var) -> bool:
         """Return whether a loop has one iteration, or is not around the access."""
@@ -290,9 +297,6 @@ def _is_long(atom: Expr) -> bool:
 
 # Digits.
 
-_Step = tuple[Extent, Bounds]
-"""The coefficient of an iteration or digit, and upper bounds of its number of values."""
-
 
 def digits(index: Sum, iteration: Var, trip_bounds: tuple[Extent, ...]) -> dict[Expr, Bounds]:
     """Return the atoms of an index that are the digits of an iteration in a mixed radix.
@@ -344,38 +348,3 @@ def _digit(atom: Expr, iteration: Var) -> tuple[Extent, Extent | None] | None:
                 return None
             return (inner[0] * divisor, None) if op == "//" else (inner[0], divisor)
     return None
-
-
-def _magnitude(step: Extent) -> Extent:
-    """Return the absolute value of a coefficient."""
-    return step * -1 if at_least(0, step) else step
-
-
-def _are_digits(steps: Sequence[_Step]) -> bool:
-    """Return whether sums of multiples of steps determine the multiples.
-
-    They do if each step exceeds what all smaller ones can add up to, for some of the bounds.
-    """
-    return any(
-        _is_superincreasing([(step, n) for (step, _), n in zip(steps, bounds, strict=True)])
-        for bounds in itertools.product(*(b for _, b in steps))
-    )
-
-
-def _is_superincreasing(steps: Sequence[tuple[Extent, Extent | None]]) -> bool:
-    """Return whether each step exceeds the sum that smaller ones can have.
-
-    Each has a bound of its number of values, None if it is not known.
-    """
-    rest = [s for s in steps if s[1] != 1]
-    reach: Extent = 0
-    while rest:
-        least = next((s for s in rest if all(at_least(o[0], s[0]) for o in rest)), None)
-        if least is None or not at_least(least[0], reach + 1):
-            return False
-        rest.remove(least)
-        step, count = least
-        if count is None:
-            return not rest
-        reach = reach + step * (count - 1)
-    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.ast import Expr
 from passkit.ast.stage import Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
@@ -62,10 +62,12 @@ def agreements_of(
 ) -> list[Agreement | None]:
     """Return the agreement of each stage of a phase of a kernel, in order.
 
-    Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place.
+    Buffers that are ``aliased`` have each other's bytes, as has scratch that lies in one place:
+    arrays of rows count as if they lay in the memory of the tile.
     ``features`` are the vector accesses of the language.
     """
-    groups = ScratchMemory(ast.scratch).groups(b.name for b in ast.scratch)
+    memory = ScratchMemory(evolve(b, of_row=False) for b in ast.scratch)
+    groups = memory.groups(memory.arrays)
     names = {name: group[0] for group in groups for name in group} | dict.fromkeys(aliased, "")
     stages, sizes = [_touched(s, names) for s in phase.stages], ast.sizes
     agreements: list[Agreement | None] = [FREE] * len(stages)
