@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any
 
@@ -24,7 +24,7 @@ from passkit.ast import (
     const,
 )
 from passkit.ast.stage import Let, Prefetch, Running, Stage, Statement, Store
-from passkit.ast.walk import children, variables, walk
+from passkit.ast.walk import children, loads, variables, walk
 
 LONGEST = 12
 """Locals whose expressions have more operators and leaves than this are not inlined."""
@@ -111,6 +111,13 @@ def expressions(s: Statement) -> Iterator[Expr]:
         yield s.value
     if not isinstance(s, Let) and s.index is not None:
         yield s.index
+
+
+def loads_of(statements: Iterable[Statement]) -> Iterator[Load]:
+    """Yield the loads in statements, in order; partial results in memory are none."""
+    for s in statements:
+        for x in expressions(s):
+            yield from loads(x)
 
 
 def parts(x: Expr) -> int:

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from attrs import evolve
 
-from passkit.ast.expr import Expr, Load, Var
+from passkit.ast.expr import Expr, Var
 from passkit.ast.folds import left, right
 from passkit.ast.tidy import replace_children
-from passkit.ast.walk import loads, variables
+from passkit.ast.walk import variables
 from passkit.ir.loop import (
     Assign,
     Declare,
@@ -47,11 +47,6 @@ def combined(combine: Expr, a: Expr, b: Expr) -> Expr:
 def variable_names(x: Expr) -> set[str]:
     """Return the names of the variables in an expression."""
     return {var.name for var in variables(x)}
-
-
-def loads_in(x: Expr) -> list[Load]:
-    """Return the loads in an expression, in pre-order."""
-    return list(loads(x))
 
 
 def map_expressions(statement: Stmt, change: Change) -> Stmt:

@@ -12,8 +12,7 @@ from attrs import evolve, frozen
 
 from passkit.ast import Expr
 from passkit.ast.stage import Dot, Fold, KernelAST, Level, Loop, Phase, Stage, Store
-from passkit.ast.tidy import expressions
-from passkit.ast.walk import loads
+from passkit.ast.tidy import loads_of
 from passkit.checks.overlap import ScratchMemory
 from passkit.ir.features import AccessFeatures
 from passkit.ir.threads import AccessArray
@@ -85,7 +84,7 @@ def _touched(stage: Stage | Dot, places: Mapping[str, str]) -> _Touched:
         read, written = {stage.a.buffer, stage.b.buffer}, {stage.c.buffer}
     else:
         statements = (*stage.before, *stage.body, *stage.after)
-        read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
+        read = {x.buffer for x in loads_of(statements)}
         stores = [s.buffer for s in statements if isinstance(s, (Store, Fold))]
         written = {b for b in stores if b is not None}
     names = (frozenset(places.get(b, b) for b in buffers) for buffers in (read, written))

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from passkit.ast import Binary, Expr, Load, Select, Var, const, size_of
-from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Stage, Store
+from passkit.ast.stage import Fold, Loop, Prefetch, Running, Stage, Store
 from passkit.ast.walk import variables, walk
 from passkit.ir.strides import Stride, moves_with, stride_of
+from passkit.transforms.vector_shape import vector_variables
 from passkit.values import dtype as dt
 
 ROWS_OF_ONE_ARRAY = 16
@@ -54,11 +55,7 @@ def may_interchange(
         rows = (x for x in _loads_that_move(stage, serial) if stride(x.index) != 0)
         if len({x.buffer for x in rows}) > 1:
             return False
-    moving = {serial.var}
-    for s in stage.body:
-        if isinstance(s, Let) and not moving.isdisjoint(variables(s.value)):
-            moving.add(s.var)
-    moving -= vectors
+    moving = vector_variables(stage.body, serial.var) - vectors
     return not any(
         isinstance(x, Binary) and x.op == "/" and not moving.isdisjoint(variables(x.b))
         for x in _parts(stage)

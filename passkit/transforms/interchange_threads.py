@@ -13,8 +13,8 @@ from attrs import evolve
 
 from passkit.ast import Load, Var
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
-from passkit.ast.tidy import expressions
-from passkit.ast.walk import loads, variables
+from passkit.ast.tidy import loads_of
+from passkit.ast.walk import variables
 from passkit.ir.features import Features
 from passkit.ir.loop import Assign, Declare
 from passkit.ir.rewrite import substitute
@@ -55,7 +55,7 @@ def can_interchange(stage: Stage, serial: Sequence[Loop], features: Features) ->
     if not reductions or any(i is None or not moving.isdisjoint(variables(i)) for i in indices):
         return False
     written = [s.buffer for s in statements if isinstance(s, (Fold, Store))]
-    read = {x.buffer for s in statements for e in expressions(s) for x in loads(e)}
+    read = {x.buffer for x in loads_of(statements)}
     return len(set(written)) == len(written) and read.isdisjoint(written)
 
 

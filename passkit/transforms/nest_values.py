@@ -14,7 +14,8 @@ from passkit.analysis.domain import Axis, Domain
 from passkit.ast import Binary, Expr, Load, SizeOf, Var
 from passkit.ast.index import Extents, Sum, normal
 from passkit.ast.stage import Fold, KernelAST, Let, Place, Prefetch, Stage, Store
-from passkit.ast.tidy import replace_children
+from passkit.ast.tidy import loads_of, replace_children
+from passkit.ast.walk import has_loads
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     WARP,
@@ -28,7 +29,7 @@ from passkit.ir.loop import (
     StoreStmt,
     index_let,
 )
-from passkit.ir.rewrite import loads_in, substitute
+from passkit.ir.rewrite import substitute
 from passkit.schedule.nest import AxisGroup, NestSchedule
 from passkit.values import dtype as dt
 from passkit.values.size import Extent, Size, numel
@@ -139,7 +140,11 @@ class NestValues:
     def _is_own_row(self, index: Expr) -> bool:
         """Return whether an index of several kept axes is the number of the row."""
         axes = [self.domain.axes[k] for k in self.schedule.kept.axes]
-        if len(axes) < 2 or loads_in(index) or not all(isinstance(a.extent, int) for a in axes[1:]):
+        if (
+            len(axes) < 2
+            or has_loads(index)
+            or not all(isinstance(a.extent, int) for a in axes[1:])
+        ):
             return False
         row: Expr = axes[0].var
         for axis in axes[1:]:
@@ -202,7 +207,7 @@ class NestValues:
 
     def _linear(self, index: Expr, at: Point) -> Expr | None:
         """Return the index of an element at the own point of the domain; None for another one."""
-        if loads_in(index) or normal(index, self.extents) != self.domain.point_index:
+        if has_loads(index) or normal(index, self.extents) != self.domain.point_index:
             return None
         point = plus(at.base, at.position)
         if self.schedule.reduced is None:
@@ -252,30 +257,12 @@ class NestValues:
     def _full_reads(self, stages: Sequence[Stage], buffer: str) -> list[Load]:
         """Return the loads of a parameter at the own point of the iteration domain."""
         load_at: dict[Sum, Load] = {}
-        for load in loads_of(stages):
+        for load in loads_of(x for stage in stages for x in stage.body):
             if load.buffer == buffer:
                 at = normal(load.index, self.extents)
                 if at == self.domain.point_index:
                     load_at.setdefault(at, load)
         return list(load_at.values())
-
-
-def loads_of(stages: Sequence[Stage]) -> list[Load]:
-    """Return the loads in the loops of stages, in order."""
-    statements = (s for stage in stages for s in stage.body)
-    return [load for s in statements for x in _stage_expressions(s) for load in loads_in(x)]
-
-
-def _stage_expressions(s: object) -> tuple[Expr, ...]:
-    """Return the expressions of a statement of a stage."""
-    match s:
-        case Let(_, value):
-            return (value,)
-        case Store(_, index, value):
-            return index, value
-        case Fold(_, value):
-            return (value,)
-    return ()
 
 
 def known_extent(axis: Axis) -> int:

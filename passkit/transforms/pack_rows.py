@@ -167,7 +167,7 @@ class RowGroups:
 
     def _is_even_load(self, x: Load) -> bool:
         """Return whether a load can be one of a group of rows."""
-        varies = _contains(vector_variables(self.stage, self.stage.loops[1].var))
+        varies = _contains(vector_variables(self.stage.body, self.stage.loops[1].var))
         is_whole = (
             x.dtype.nbytes >= MIN_NBYTES
             or not varies(x.index)
@@ -178,7 +178,7 @@ class RowGroups:
     def _is_even_index(self, index: Expr) -> bool:
         """Return whether an index increases by 1 from point to point, or is the same for all."""
         lane = self.stage.loops[1].var
-        varies = _contains(vector_variables(self.stage, lane))
+        varies = _contains(vector_variables(self.stage.body, lane))
         if not varies(index):
             return self.stride(index) == 0
         return stride_of(index, lane, varies) == 1 and self.stride(index) is not None
@@ -192,7 +192,7 @@ def pairs_of_rows(stage: Stage, tile: RowTile) -> RowGroups | None:
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
     if lane.down or lane.start != const(0, dt.int64) or row_packing(length) != 2:
         return None
-    vectors = vector_variables(stage, lane.var)
+    vectors = vector_variables(stage.body, lane.var)
     moving = {row.var}
     values: list[Let] = []
     for s in stage.body:
@@ -213,7 +213,7 @@ def whole_vectors_of_rows(stage: Stage, tile: RowTile) -> RowGroups | None:
     length = int(lane.stop.value) if isinstance(lane.stop, Const) else 0
     if lane.down or lane.start != const(0, dt.int64) or row_packing(length) == 1:
         return None
-    vectors = vector_variables(stage, lane.var)
+    vectors = vector_variables(stage.body, lane.var)
     own = [s.value for s in stage.body if isinstance(s, Let) and s.var not in vectors]
     if any(row.var in variables(x) for x in [*own, *(s.value for s in stage.before)]):
         return None

@@ -9,8 +9,7 @@ from attrs import evolve, frozen
 from passkit.ast import Binary, Expr, Load
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
-from passkit.ast.tidy import expressions, map_statement, replace_children
-from passkit.ast.walk import loads
+from passkit.ast.tidy import loads_of, map_statement, replace_children
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import substitute
@@ -181,7 +180,7 @@ def _is_of_its_thread(
 
 def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
     """Return the names of the buffers that statements load from."""
-    return frozenset(x.buffer for s in statements for e in expressions(s) for x in loads(e))
+    return frozenset(x.buffer for x in loads_of(statements))
 
 
 def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterator[tuple[str, Sum]]:
@@ -193,9 +192,8 @@ def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterat
     for s in statements:
         if isinstance(s, Store):
             yield s.buffer, tile.sum(s.index)
-        for x in expressions(s):
-            for load in loads(x):
-                yield load.buffer, tile.sum(load.index)
+        for load in loads_of([s]):
+            yield load.buffer, tile.sum(load.index)
 
 
 def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:

@@ -66,7 +66,7 @@ def row_loads(
     without = set(excluded)
     inside = {s.var for s in statements if isinstance(s, Let)}
     rows: dict[tuple[str, int, Sum], dict[int, Load]] = {}
-    for x in dict.fromkeys(_loads(statements)):
+    for x in dict.fromkeys(certain_loads(statements)):
         step = stride(x.index)
         if x.buffer in without or not inside.isdisjoint(variables(x.index)):
             continue
@@ -85,20 +85,17 @@ def row_loads(
     return [RowLoads(f"{b}_columns_{k}", step, g) for k, (b, step, g) in enumerate(groups)]
 
 
-def _loads(statements: Iterable[Statement]) -> Iterator[Load]:
-    """Yield the loads that happen at every point."""
-    for s in statements:
-        for value in expressions(s):
-            yield from certain_loads(value)
-
-
-def certain_loads(x: Expr) -> Iterator[Load]:
-    """Yield the loads of an expression outside the values of choices."""
-    if isinstance(x, Load):
-        yield x
-        return
-    for child in (x.condition,) if isinstance(x, Select) else children(x):
-        yield from certain_loads(child)
+def certain_loads(statements: Iterable[Statement]) -> Iterator[Load]:
+    """Yield the loads of statements that happen at every point: outside the values of choices."""
+    todo = [x for s in statements for x in expressions(s)][::-1]
+    while todo:
+        x = todo.pop()
+        if isinstance(x, Load):
+            yield x
+        elif isinstance(x, Select):
+            todo.append(x.condition)
+        else:
+            todo += reversed(children(x))
 
 
 def _whole_rows(count: int, loads: dict[int, Load]) -> Iterator[dict[Load, int]]:

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from passkit.ast import Binary, Const, Expr, Load, Select, Var
 from passkit.ast.index import expression, normal
-from passkit.ast.stage import Fold, Let, Loop, Prefetch, Running, Statement, Store
+from passkit.ast.stage import Fold, Loop, Prefetch, Running, Statement, Store
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import children, variables
 from passkit.ir.features import AccessFeatures
@@ -29,6 +29,7 @@ from passkit.ir.threads import (
     rest_of,
 )
 from passkit.transforms.partial_results import memory_of
+from passkit.transforms.vector_shape import vector_variables
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 
@@ -172,13 +173,9 @@ def consecutive_elements(loop: Loop, statements: Sequence[Statement]) -> list[Ac
     """
     if loop.down or any(isinstance(s, Running) for s in statements):
         return None
-    different = {loop.var}
-    for s in statements:
-        if isinstance(s, Let) and not different.isdisjoint(variables(s.value)):
-            different.add(s.var)
+    others = vector_variables(statements, loop.var) - {loop.var}
 
     def is_next(index: Expr) -> bool:
-        others = different - {loop.var}
         if not others.isdisjoint(variables(index)):
             return False
         return stride_of(index, loop.var, lambda x: loop.var in set(variables(x))) == 1

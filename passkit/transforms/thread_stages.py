@@ -152,7 +152,7 @@ class _InnerLoop:
         self.stage, self.loop, self.context = stage, loop, context
         self.agreement = agreement
         self.features = context.features
-        self.varying = vector_variables(stage, loop.var, context.aliased)
+        self.varying = vector_variables(stage.body, loop.var, context.aliased)
 
     def statements(self) -> list[ThreadStmt]:
         """Return the loops, between the beginnings and the ends of the reductions.

@@ -19,7 +19,7 @@ from passkit.analysis.transposed_accesses import BLOCK, TILE_POINTS, TILE_WIDTHS
 from passkit.ast import Const, Expr, Load, Select, Var, const
 from passkit.ast.index import expression, normal
 from passkit.ast.stage import Let, Loop, Stage, Statement, Store
-from passkit.ast.tidy import expressions, replace_children
+from passkit.ast.tidy import replace_children
 from passkit.ast.walk import variables
 from passkit.ir.rewrite import substitute
 from passkit.ir.strides import Stride, moves_with, stride_of
@@ -112,7 +112,7 @@ def transposed_loads(stage: Stage, serial: Loop, stride: StrideOf) -> dict[Load,
     """
     inside = {s.var for s in stage.body if isinstance(s, Let)}
     strides: dict[Load, Stride] = {}
-    for x in _loads(stage):
+    for x in certain_loads(stage.body):
         distance = stride(x.index)
         if (
             distance not in (None, 0, 1, -1)
@@ -131,7 +131,7 @@ def rows_ahead(stage: Stage, serial: Loop, stride: StrideOf) -> dict[Load, Strid
     tenth of a large transposition's time is waiting for it. The result has the distances of rows.
     """
     rows: dict[Load, Stride] = {}
-    for x in _loads(stage):
+    for x in certain_loads(stage.body):
         distance = stride_of(x.index, serial.var, moves_with(serial.var))
         if stride(x.index) == 1 and distance not in (None, 0, 1):
             assert distance is not None
@@ -151,11 +151,6 @@ def transposed_stores(stage: Stage, serial: Loop, stride: StrideOf) -> list[Stor
         and stride_of(s.index, serial.var, moves_with(serial.var)) == 1
         and stride(s.index) == length
     ]
-
-
-def _loads(stage: Stage) -> list[Load]:
-    """Return the loads that happen at every point, in order."""
-    return [x for s in stage.body for value in expressions(s) for x in certain_loads(value)]
 
 
 def wide_block(

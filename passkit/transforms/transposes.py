@@ -16,6 +16,7 @@ from attrs import frozen
 from passkit.ast import Binary, Expr, Load, Var, const
 from passkit.ast.index import Sum, normal
 from passkit.ast.stage import Stage
+from passkit.ast.tidy import loads_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Barrier,
@@ -34,7 +35,7 @@ from passkit.ir.loop import (
 from passkit.schedule.nest import BlockTile
 from passkit.schedule.tiles import NARROW_LANES, TileDigit, TileThreads
 from passkit.transforms.build_loops import LoopBuilder
-from passkit.transforms.nest_values import Point, loads_of
+from passkit.transforms.nest_values import Point
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 
@@ -184,7 +185,7 @@ class TransposeBuilder(LoopBuilder):
         """Return the reads that the block turns, and declare their arrays."""
         turned: dict[tuple[str, Sum], TurnedInput] = {}
         names = [(self.ast.params[k].name, axis) for k, axis in self.tile.inputs]
-        for load in loads_of(stages):
+        for load in loads_of(x for stage in stages for x in stage.body):
             index = normal(load.index, self.extents)
             for name, axis in names:
                 is_along = index.coefficient(self.axes[axis].var) == 1

@@ -77,7 +77,7 @@ def interchanged_loop(
     """Return the vector loop with some iterations of ``serial`` inside it."""
     reductions = [s for s in stage.body if isinstance(s, Fold)]
     scans = [s for s in stage.body if isinstance(s, Running)]
-    vectors = vector_variables(stage, lane.var)
+    vectors = vector_variables(stage.body, lane.var)
     totals = {f.var for f in reductions} | {partial_variable(s) for s in scans}
     divisors = Divisors(loops.num_divisors)
     values = VectorValues(lane.var, vectors | totals, divisors, is_unrolled=shape.is_unrolled)
@@ -144,7 +144,7 @@ def _narrow_blocks(
     rows = {x: Var(f"{x.buffer}_turned_{k}", x.dtype) for k, x in enumerate(loads)}
     written = {s.buffer for s in stores}
     statements = [map_statement(s, lambda x: with_values(x, rows)) for s in stage.body]
-    vectors = {*vector_variables(stage, lane.var), *rows.values()}
+    vectors = {*vector_variables(stage.body, lane.var), *rows.values()}
     for s in statements:
         if isinstance(s, Let) and not vectors.isdisjoint(variables(s.value)):
             vectors.add(s.var)
@@ -153,7 +153,7 @@ def _narrow_blocks(
     values = VectorValues(lane.var, frozenset(vectors), divisors, inner=inner_names)
     body: list[VectorStmt] = []
     if any(map(block.transposes, loads.values())):
-        stride = VectorValues(lane.var, vector_variables(stage, lane.var), None).stride
+        stride = VectorValues(lane.var, vector_variables(stage.body, lane.var), None).stride
         for x, distance in rows_ahead(stage, serial, stride).items():
             body.append(PrefetchRows(x.buffer, block.index(x.index), distance, block.count))
     for x, distance in loads.items():

@@ -168,7 +168,7 @@ class LoopVectorizer:
     ) -> list[VectorStmt]:
         """Return a vector loop over statements, with what its points share in front of it."""
         row_values = () if groups is None else groups.values
-        vectors = vector_variables(stage, lane.var) | {s.var for s in row_values}
+        vectors = vector_variables(stage.body, lane.var) | {s.var for s in row_values}
         carried = {partial_variable(s) for s in stage.body if isinstance(s, Running) and s.buffer}
         divisors = Divisors(self.num_divisors)
         values = VectorValues(lane.var, vectors | carried, divisors, is_unrolled=shape.is_unrolled)

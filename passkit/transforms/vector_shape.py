@@ -5,7 +5,7 @@ The decisions are of a stage and its loop alone, so that a cost model can ask fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 from attrs import frozen
 
@@ -26,7 +26,7 @@ from passkit.ast import (
 from passkit.ast.expr import rounding
 from passkit.ast.index import normal
 from passkit.ast.renaming import names_in
-from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Store
+from passkit.ast.stage import Fold, Let, Level, Loop, Prefetch, Running, Stage, Statement, Store
 from passkit.ast.walk import children, variables, walk
 from passkit.ir.features import VectorFeatures
 from passkit.values import dtype as dt
@@ -141,7 +141,7 @@ def loop_shape(
     reduces = any(isinstance(s, Fold) and (lane.wide or s.buffer is None) for s in stage.body)
     is_wide = any(x.dtype.nbytes > 4 for x in parts)
     rounded = sum(rounding(x) is not None for x in parts)
-    vectors = vector_variables(stage, lane.var)
+    vectors = vector_variables(stage.body, lane.var)
     divides = any(_divides(x, vectors) for x in parts)
     is_long = slow > 1 or rounded > 1 or (((reduces and not is_busy) or divides) and not slow)
     width = features.interleaved_width if is_long and not is_wide else features.width
@@ -202,17 +202,19 @@ def computed_parts(x: Expr) -> Iterator[Expr]:
             yield from computed_parts(child)
 
 
-def vector_variables(stage: Stage, lane: Var, aliased: Set[str] = frozenset()) -> frozenset[Var]:
-    """Return the variables of a stage that differ from point to point of its inner loop.
+def vector_variables(
+    statements: Iterable[Statement], lane: Var, aliased: Set[str] = frozenset()
+) -> frozenset[Var]:
+    """Return the variables that differ from iteration to iteration of a loop.
 
     Args:
-        stage: the stage.
+        statements: the statements in the loop.
         lane: the variable of the loop.
         aliased: buffers that share memory with another: only the point that stores an element may
             load it, so that what is loaded from these counts as different.
     """
     vectors = {lane}
-    for s in stage.body:
+    for s in statements:
         if isinstance(s, Running) or (
             isinstance(s, Let)
             and (not vectors.isdisjoint(variables(s.value)) or loads_from(s.value, aliased))

@@ -114,7 +114,7 @@ class StageVectorizer(LoopVectorizer):
         points.
         """
         lane = next(x for x in stage.loops if x.level is Level.CTA)
-        vectors = vector_variables(stage, lane.var)
+        vectors = vector_variables(stage.body, lane.var)
         shared = [s.value for s in stage.body if isinstance(s, Let) and s.var not in vectors]
         statements = tuple(self._loops(stage, lane))
         if any(isinstance(x, Load) for value in shared for x in walk(value)):
@@ -133,7 +133,7 @@ class StageVectorizer(LoopVectorizer):
         for s in stage.body:
             if isinstance(s, Running):
                 out += self.scan_beginning(s, stage, lane, shape)
-        vectors = vector_variables(stage, lane.var)
+        vectors = vector_variables(stage.body, lane.var)
         stride = VectorValues(lane.var, vectors, None).stride
         if serial and may_interchange(stage, lane, serial[-1], vectors, stride):
             inner = interchanged_loop(self, stage, lane, serial.pop(), shape)

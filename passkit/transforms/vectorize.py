@@ -16,6 +16,7 @@ from attrs import evolve
 from passkit.ast import Binary, Const, Expr, Load, Select, Var
 from passkit.ast.index import Sum, expression, normal
 from passkit.ast.tidy import replace_children
+from passkit.ast.walk import has_loads, loads
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
@@ -36,7 +37,7 @@ from passkit.ir.loop import (
     VectorStore,
     walk_statements,
 )
-from passkit.ir.rewrite import loads_in, map_bodies, map_expressions, substitute, variable_names
+from passkit.ir.rewrite import map_bodies, map_expressions, substitute, variable_names
 from passkit.values import dtype as dt
 
 Definitions = Mapping[str, Expr]
@@ -55,7 +56,7 @@ def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> 
         width: the number of positions.
         definitions: the values of variables that are defined in front of the loop.
     """
-    if loads_in(index) or var.name not in variable_names(index):
+    if has_loads(index) or var.name not in variable_names(index):
         return None
     total = normal(index, {})
     rest = Sum(tuple(t for t in total.terms if t[0] != var), total.constant)
@@ -80,7 +81,7 @@ def vector_condition(
         None where positions may differ: the position is compared with what may be no multiple of
         ``width``, or the condition is of another form.
     """
-    if loads_in(condition):
+    if has_loads(condition):
         return None
     if var.name not in variable_names(condition):
         return condition
@@ -236,8 +237,8 @@ class _Vectorizer:
         """
         width, var = int(loop.stop.value), loop.var  # type: ignore[attr-defined]
         condition = vector_condition(x.condition, var, width, definitions)
-        loads = [a for arm in (x.a, x.b) for a in loads_in(arm) if a.buffer in self.params]
-        if condition is None or not loads or not inside.isdisjoint(variable_names(x)):
+        is_loading = any(a.buffer in self.params for arm in (x.a, x.b) for a in loads(arm))
+        if condition is None or not is_loading or not inside.isdisjoint(variable_names(x)):
             return None
         name = self._array("selected", x.dtype, width)
         self.registers.add(name)
@@ -278,7 +279,7 @@ def _index_definitions(body: tuple[Stmt, ...]) -> dict[str, Expr]:
     """Return the values of integers that a body defines from others, without their own names."""
     definitions: dict[str, Expr] = {}
     for s in body:
-        if isinstance(s, LetStmt) and s.var.dtype == dt.int64 and not loads_in(s.value):
+        if isinstance(s, LetStmt) and s.var.dtype == dt.int64 and not has_loads(s.value):
             definitions[s.var.name] = substitute(s.value, definitions)
     return definitions
 
