@@ -177,7 +177,7 @@ def _selects_by_position(stage: Stage, lane: Var) -> bool:
         stage: the stage.
         lane: the variable of its inner loop.
     """
-    values = vector_variables(stage, lane) - {lane}
+    values = vector_variables(stage.body, lane) - {lane}
     parts = (x for s in stage.body if not isinstance(s, Prefetch) for x in computed_parts(s.value))
     return any(
         isinstance(x, Select)
