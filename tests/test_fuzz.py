@@ -21,7 +21,7 @@ from tests.random_graphs import Case, coverage, covered, expected, random_case, 
 from tests.random_graphs.registry import NOT_DRAWN, PERIOD, chosen, standard_ops, turn_of
 
 pytestmark = pytest.mark.usefixtures("quick_kernels")
-COUNT, BATCH = 300, 50
+COUNT, BATCH = 300, 30
 case_of = cache(random_case)
 
 
@@ -36,7 +36,7 @@ def counted(first: int) -> Counter[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, COUNT // 3, BATCH))
+@pytest.mark.parametrize("first", range(0, 2 * BATCH, BATCH))
 def test_random_graphs_equal_their_interpretation(first: int) -> None:
     """Graphs of every kind: fused, interpreted, on 1, 2 and 4 threads, strided, into out=.
 
