@@ -241,7 +241,9 @@ def write(path: Path, record: Record, threads: int) -> None:
     rows = [by_graph[name] for name in sorted(by_graph)]
     stamp = {"date": str(date.today()), "cpu": cpu_model(), "threads": threads}
     text = json.dumps({"old": record["old"], **stamp, "left_out": record["left_out"], "rows": rows})
+    rounded = json.loads(text, parse_float=lambda number: float(f"{float(number):.4g}"))
     path.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(rounded)
     path.write_text(text.replace('{"graph"', '\n{"graph"') + "\n")  # a line for each graph
 
 

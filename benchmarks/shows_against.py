@@ -56,9 +56,22 @@ LEFT_OUT = {
     "LeNet's step": "needs TensorFlow; kernels_against.py times the step",
     "on a GPU": "needs a GPU",
     "30,000 operators": "as 30000 operators of plans",
-    "time per operator": "as the growth of plans",
+    "time per operator grows": "as the growth of plans",
 }
 """Parts of demands that are left out, with the reasons."""
+
+PROGRAM = """
+import importlib, json, sys
+sys.path[:0] = ["benchmarks", "."]
+import shows
+subject, report, peers, *texts = sys.argv[1:]
+shows.peers_python = shows.torch_python = shows.onnx_python = peers
+table = importlib.import_module(f"shows.{subject}").DEMANDS
+rows = shows.show([demand for demand in table if demand.text in texts])
+with open(report, "w") as file:
+    file.write(json.dumps(shows.as_json(rows), default=str))
+"""
+"""Demands of a checkout that one process measures, so that they share what takes long."""
 
 Row = dict[str, Any]
 """``demand``, ``found`` and ``met``, as `show.py` reports them."""
@@ -117,45 +130,64 @@ def reason_to_leave_out(demand: str) -> str:
 
 
 def demands(subjects: Sequence[str] = SUBJECTS) -> list[tuple[str, str]]:
-    """Return the subject and the text of each demand that is not left out."""
-    return [
-        (subject, demand.text)
+    """Return the subject and text of each demand that is not left out; one of two equal texts."""
+    subject_of: dict[str, str] = {}
+    for subject in subjects:
+        for demand in importlib.import_module(f"shows.{subject}").DEMANDS:
+            if not reason_to_leave_out(demand.text):
+                subject_of.setdefault(demand.text, subject)
+    return [(subject, text) for text, subject in subject_of.items()]
+
+
+def left_out(subjects: Sequence[str]) -> dict[str, str]:
+    """Return the reason of each demand that is left out, by subject and text."""
+    return {
+        f"{subject}: {demand.text}": reason
         for subject in subjects
         for demand in importlib.import_module(f"shows.{subject}").DEMANDS
-        if not reason_to_leave_out(demand.text)
-    ]
+        if (reason := reason_to_leave_out(demand.text))
+    }
 
 
-def shown(tree: Path, subject: str, demand: str, cache: Path, peers: str) -> Row | None:
-    """Run `show.py` of a checkout for one demand; return its row, None if there is no such row."""
+def shown(
+    tree: Path, subject: str, texts: Sequence[str], cache: Path, peers: str
+) -> dict[str, Row]:
+    """Measure demands of a subject in a process of a checkout; return the rows that it has.
+
+    Raises: CalledProcessError if the process fails.
+    """
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(tree), "PASSKIT_CACHE_DIR": str(cache)}
     with TemporaryDirectory(prefix="passkit-") as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "benchmarks/show.py", subject, "--only", demand]
-        command += ["--json", str(report), "--peers", peers]
+        command = [sys.executable, "-c", PROGRAM, subject, str(report), peers, *texts]
         subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
-        rows = json.loads(report.read_text())["rows"]
-    for row in rows:
-        if row["demand"] == demand:
-            return {key: row[key] for key in ("demand", "found", "met")}
-    return None
+        rows = json.loads(report.read_text())
+    return {row["demand"]: {key: row[key] for key in ("demand", "found", "met")} for row in rows}
 
 
 def measured(
-    trees: dict[str, Path], subject: str, demand: str, caches: Path, peers: str
-) -> list[dict[str, Row | None]]:
-    """Return the rows of both versions, of one run or, while they are worse, of up to `RUNS`."""
-    runs: list[dict[str, Row | None]] = []
-    while len(runs) < RUNS and (not runs or worse(demand, runs[-1]["old"], runs[-1]["new"])):
-        run: dict[str, Row | None] = {}
-        for version in ("new", "old") if len(runs) % 2 == 0 else ("old", "new"):
-            if version == "old" and not direction(demand) and (run["new"] or {}).get("met"):
-                run["old"] = None
-                continue
-            cache = caches / f"{version}-cache"
-            run[version] = shown(trees[version], subject, demand, cache, peers)
-        runs.append(run)
+    trees: dict[str, Path], subject: str, texts: Sequence[str], caches: Path, peers: str
+) -> dict[str, list[dict[str, Row | None]]]:
+    """Return the rows of both versions for each demand, of one run or, while worse, of `RUNS`."""
+    runs: dict[str, list[dict[str, Row | None]]] = {text: [] for text in texts}
+    for number in range(RUNS):
+        again = [t for t, r in runs.items() if not r or worse(t, r[-1]["old"], r[-1]["new"])]
+        rows: dict[str, dict[str, Row]] = {"new": {}, "old": {}}
+        for version in ("new", "old") if number % 2 == 0 else ("old", "new"):
+            due = [
+                text
+                for text in again
+                if version == "new"
+                or direction(text)
+                or number
+                or not rows["new"].get(text, {}).get("met")
+            ]
+            if due:
+                cache = caches / f"{version}-cache"
+                rows[version] = shown(trees[version], subject, due, cache, peers)
+        for text in again:
+            runs[text].append({version: rows[version].get(text) for version in ("old", "new")})
     return runs
 
 
@@ -202,26 +234,18 @@ def work(options: argparse.Namespace, folder: Path) -> int:
     with checkout(options.old, folder) as (old, tree):
         trees, new = {"old": tree, "new": HERE.parent}, commit()
         record = read(options.json, old)
+        record["left_out"] = left_out(SUBJECTS)
         recorded = {(row["subject"], row["demand"]) for row in record["rows"]}
         for subject in options.subjects.split(","):
-            for demand in importlib.import_module(f"shows.{subject}").DEMANDS:
-                text = demand.text
-                if options.only not in text or (options.quick and demand.slow):
-                    continue
-                if reason := reason_to_leave_out(text):
-                    record["left_out"][f"{subject}: {text}"] = reason
-                    continue
-                is_recorded = (subject, text) in recorded
-                if time.monotonic() > deadline or (is_recorded and not options.again):
-                    continue
-                runs = measured(trees, subject, text, folder, options.peers)
-                stamp = {"new": new, "date": str(date.today())}
-                row = {"subject": subject, "demand": text, **stamp, "runs": runs}
-                others = [
-                    r for r in record["rows"] if (r["subject"], r["demand"]) != (subject, text)
-                ]
-                record["rows"] = [*others, row]
-                print(f"{subject}: {text}: {(runs[-1]['new'] or {}).get('found')}", flush=True)
+            texts = [t for s, t in demands() if s == subject and options.only in t]
+            texts = [t for t in texts if options.again or (subject, t) not in recorded]
+            if texts and time.monotonic() < deadline:
+                for text, runs in measured(trees, subject, texts, folder, options.peers).items():
+                    stamp = {"new": new, "date": str(date.today())}
+                    key = subject, text
+                    others = [r for r in record["rows"] if (r["subject"], r["demand"]) != key]
+                    row = {"subject": subject, "demand": text, **stamp, "runs": runs}
+                    record["rows"] = [*others, row]
     record["date"] = str(date.today())
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(record, indent=1) + "\n")
@@ -234,9 +258,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("old", nargs="?", help="the other version: a commit or a checkout")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="tables of show.py")
     parser.add_argument("--only", default="", help="rows whose demand contains this")
-    parser.add_argument("--quick", action="store_true", help="without slow rows")
     parser.add_argument("--again", action="store_true", help="also rows that the record has")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no row later")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no subject later")
     parser.add_argument("--peers", default=sys.executable, help="a Python with torch and jax")
     parser.add_argument("--work", type=Path, help="a folder for the checkout and caches")
     parser.add_argument("--json", type=Path, default=RECORD, help="the record")

@@ -10,22 +10,24 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHOW = """
-import argparse, json
+SHOWS = """
 from pathlib import Path
-parser = argparse.ArgumentParser()
-parser.add_argument("subject")
-for name in ("--only", "--json", "--peers"):
-    parser.add_argument(name)
-options = parser.parse_args()
-calls = Path("calls")
-number = len(calls.read_text()) if calls.exists() else 0
-calls.write_text("x" * (number + 1))
-found, met = FOUND[min(number, len(FOUND) - 1)]
-rows = [{"demand": options.only + d, "found": found, "met": met, "data": 1} for d in ("", "!")]
-Path(options.json).write_text(json.dumps({"rows": rows}))
+
+def show(demands):
+    calls = Path("calls")
+    number = len(calls.read_text()) if calls.exists() else 0
+    calls.write_text("x" * (number + 1))
+    found, met = FOUND[min(number, len(FOUND) - 1)]
+    return [{"demand": d.text, "found": found, "met": met, "data": 1} for d in demands]
+
+def as_json(rows):
+    return rows
 """
-"""A script in the place of `show.py`, which finds something else in each run."""
+"""A package in the place of `shows`, which finds something else in each run."""
+TABLE = """
+from types import SimpleNamespace
+DEMANDS = [SimpleNamespace(text=text) for text in ("a <= 3 s", "b", "c <= 2 s")]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -104,12 +106,13 @@ def test_rows_are_measured_in_turns(
     }
     trees = {version: tmp_path / version for version in finds}
     for version, tree in trees.items():
-        (tree / "benchmarks").mkdir(parents=True)
-        text = SHOW.replace("FOUND", repr(finds[version]))
-        (tree / "benchmarks" / "show.py").write_text(text)
+        package = tree / "benchmarks" / "shows"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text(SHOWS.replace("FOUND", repr(finds[version])))
+        (package / "core.py").write_text(TABLE)
     path = tmp_path / "record.json"
     texts = ("a <= 3 s", "b", "best peer >= 2", "c <= 2 s")
-    table = tuple(SimpleNamespace(text=text, slow=text[0] == "c") for text in texts)
+    table = tuple(SimpleNamespace(text=text) for text in texts)
     monkeypatch.setattr(core, "DEMANDS", table)
     monkeypatch.setattr(shows_against, "HERE", trees["new"] / "benchmarks")
     monkeypatch.setattr(shows_against, "SUBJECTS", ("core",))
@@ -118,7 +121,7 @@ def test_rows_are_measured_in_turns(
     options += ["--subjects", "core"]
     assert not middle.recorded_shows(path).met
 
-    assert shows_against.main([*options, "--quick", "--only", "a"]) == 0
+    assert shows_against.main([*options, "--only", "a"]) == 0
     record = json.loads(path.read_text())
     (measured,) = record["rows"]
     assert [run["new"]["found"] for run in measured["runs"]] == ["2.0 s", "1.01 s"]
@@ -138,7 +141,8 @@ def test_rows_are_measured_in_turns(
     assert middle.recorded_shows(path).met
 
     (trees["new"] / "calls").unlink()
-    (trees["new"] / "benchmarks" / "show.py").write_text(SHOW.replace("FOUND", "[('4 s', False)]"))
+    package = trees["new"] / "benchmarks" / "shows" / "__init__.py"
+    package.write_text(SHOWS.replace("FOUND", "[('4 s', False)]"))
     assert shows_against.main([*options, "--again", "--only", "a <"]) == 1
     out = capsys.readouterr().out
     assert "core: a <= 3 s: met before: 4 s; met before: 4 s; met before: 4 s" in out
