@@ -51,8 +51,13 @@ class MergeGraph:
         return spans
 
     def can_merge(self, vertices: Collection[int]) -> bool:
-        """Return whether no path between two of ``vertices`` passes through another vertex."""
-        return self._after(vertices) is not None
+        """Return whether no path between two of ``vertices`` passes through another vertex.
+
+        Paths are searched in both directions in turn, until one search has seen all of its own.
+        """
+        inside = set(vertices)
+        walks = (self._walk(inside, edges) for edges in (self.successors, self.predecessors))
+        return not any(map(any, zip(*walks, strict=False)))
 
     def are_independent(self, vertices: Collection[int]) -> bool:
         """Return whether no path leads from one of ``vertices`` to another."""
@@ -127,6 +132,24 @@ class MergeGraph:
                 reached.add(vertex)
                 todo += edges[vertex]
         return reached
+
+    def _walk(self, inside: Set[int], edges: Mapping[int, Set[int]]) -> Iterator[bool]:
+        """Yield for each edge on a way from ``inside`` whether it returns there from outside."""
+        places = [self._place[v] for v in inside]
+        first, last = min(places), max(places)
+        reached, path = set[int](), [(False, iter(edges[v])) for v in inside]
+        while path:
+            is_outside, rest = path[-1]
+            vertex = next(rest, None)
+            if vertex is None:
+                path.pop()
+            elif vertex in inside:
+                yield is_outside
+            else:
+                yield False
+                if vertex not in reached and first < self._place[vertex] < last:
+                    reached.add(vertex)
+                    path.append((True, iter(edges[vertex])))
 
     def _after(self, vertices: Collection[int]) -> set[int] | None:
         """Return the vertices that follow some of ``vertices`` before the last of them.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -108,6 +109,10 @@ def test_merges_paths_and_spans_are_those_of_brute_force() -> None:
 
 class WithoutConvexity(MergeGraph):
     """A merge graph that does not test whether a path leaves the merged vertices and returns."""
+
+    def _walk(self, inside: Set[int], edges: Mapping[int, Set[int]]) -> Iterator[bool]:
+        """Yield that no edge of a search returns."""
+        return (False for _ in super()._walk(inside, edges))
 
     def _after(self, vertices: Collection[int]) -> set[int] | None:
         """Return the vertices after some, though they may lead back."""
@@ -310,3 +315,25 @@ def test_paths_after_predecessors_are_replaced() -> None:
             place = {v: k for k, v in enumerate(quotient.order)}
             assert all(place[v] < place[w] for v, others in edges.items() for w in others)
     assert refused > 100 and replaced > 500
+
+
+def test_searches_of_paths_end_where_either_direction_does() -> None:
+    """A value that every layer reads does not make each test visit all layers before it."""
+    count = 2000  # layers of two vertices, the second of which also reads vertex 0
+    layers = ([[2 * k], [0, 2 * k + 1]] for k in range(count))
+    predecessors = [[], *chain.from_iterable(layers)]
+    steps = 0
+
+    class Counting(MergeGraph):
+        """Counts the edges that are looked at."""
+
+        def _walk(self, inside: Set[int], edges: Mapping[int, Set[int]]) -> Iterator[bool]:
+            """Yield as the graph does."""
+            nonlocal steps
+            for returns in super()._walk(inside, edges):
+                steps += 1
+                yield returns
+
+    graph = Counting(predecessors)
+    assert not any(graph.can_merge((0, 2 * k)) for k in range(2, count))
+    assert steps < 20 * count
