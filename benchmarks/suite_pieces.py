@@ -3,6 +3,7 @@
     python benchmarks/suite_pieces.py --seconds 600       # the next pieces; those recorded stay
     python benchmarks/suite_pieces.py --only tests/ops    # one piece anew
     python benchmarks/suite_pieces.py --lines FOLDER      # with SlipCover, `pip install slipcover`
+    python benchmarks/suite_pieces.py --lines OTHER --before TREE  # lines of an earlier checkout
 
 A machine that others use has no time for the whole suite in one run. A piece is a folder of tests
 or a file directly in `tests/`; all pieces of a run share a cache of kernels, as the workers of a
@@ -10,7 +11,7 @@ whole run do. The processor's seconds count, of tests and of what they start: tw
 them. `results/suite.json` has a row for each piece, and the executed lines of `passkit/`, `ops/`
 and `frontends/`. ``show.py middle`` reads it. Runs with ``--lines``, whose folder keeps the lines
 of each piece, record neither times nor outcomes: SlipCover costs time, and a test that sends
-signals fails with it.
+signals fails with it. ``--before`` records the lines that the tests of an earlier checkout execute.
 """
 
 from __future__ import annotations
@@ -42,11 +43,12 @@ SPLIT = ("frontends", "runtime")
 """Folders whose folders are pieces of their own."""
 
 
-def pieces() -> list[str]:
-    """Return the paths of all pieces, relative to the root."""
-    folders = [p for p in sorted((ROOT / "tests").iterdir()) if p.name not in SPLIT]
-    folders += [p for name in SPLIT for p in sorted((ROOT / "tests" / name).iterdir())]
-    return [p.relative_to(ROOT).as_posix() for p in folders if _has_tests(p)]
+def pieces(root: Path | None = None) -> list[str]:
+    """Return the paths of all pieces, relative to the root of a checkout; None is this one."""
+    root = root or ROOT
+    folders = [p for p in sorted((root / "tests").iterdir()) if p.name not in SPLIT]
+    folders += [p for name in SPLIT for p in sorted((root / "tests" / name).iterdir())]
+    return [p.relative_to(root).as_posix() for p in folders if _has_tests(p)]
 
 
 def _has_tests(path: Path) -> bool:
@@ -56,14 +58,18 @@ def _has_tests(path: Path) -> bool:
     return path.name.startswith("test_") and path.suffix == ".py"
 
 
-def run_piece(piece: str, cache: Path, lines: Path | None) -> dict[str, Any]:
+def run_piece(
+    piece: str, cache: Path, lines: Path | None, root: Path | None = None
+) -> dict[str, Any]:
     """Run a piece in one process, and return its row.
 
     Args:
         piece: a path of `pieces`.
         cache: a folder that all pieces of a run share.
         lines: the folder for the executed lines of each piece; None measures none.
+        root: the checkout whose tests run; None is this one.
     """
+    root = root or ROOT
     command = [sys.executable, "-m"]
     if lines is not None:
         lines.mkdir(exist_ok=True)
@@ -83,12 +89,12 @@ def run_piece(piece: str, cache: Path, lines: Path | None) -> dict[str, Any]:
         **os.environ,
         "PASSKIT_CACHE_DIR": str(cache / "cache"),
         SHARED: str(cache / "shared"),
-        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")]),
     }
     (cache / "cache").mkdir(mode=0o700, exist_ok=True)
     before, start = _cpu_seconds(), time.monotonic()
     process = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )
     printed = process.stdout.strip().splitlines() or process.stderr.strip().splitlines() or [""]
     failed = [line for line in printed if line.startswith(("FAILED ", "ERROR "))]
@@ -149,26 +155,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", default=(), help="pieces to run, recorded or not")
     parser.add_argument("--seconds", type=float, default=600, help="begin no piece after (600)")
     parser.add_argument("--lines", type=Path, help="a folder for the executed lines of each piece")
+    parser.add_argument("--before", type=Path, help="measure the lines of an earlier checkout")
     parser.add_argument("--json", type=Path, default=RESULTS, help="the record")
     options = parser.parse_args(arguments)
+    if options.before and not options.lines:
+        parser.error("--before measures lines; name a folder for them with --lines")
+    root: Path | None = options.before and options.before.resolve()
     start = time.monotonic()
     record = read(options.json)
     rows: dict[str, Any] = {p: r for p, r in record["pieces"].items() if (ROOT / p).exists()}
-    lines: Path | None = options.lines
-    done = rows if lines is None else {p for p in pieces() if lines_file(lines, p).exists()}
-    chosen = options.only or [piece for piece in pieces() if piece not in done]
+    lines: Path | None = options.lines and options.lines.resolve()
+    done = rows if lines is None else {p for p in pieces(root) if lines_file(lines, p).exists()}
+    chosen = options.only or [piece for piece in pieces(root) if piece not in done]
     with tempfile.TemporaryDirectory(prefix="passkit-suite-") as cache:
         for piece in chosen:
             if time.monotonic() - start > options.seconds:
                 break
-            row = run_piece(piece, Path(cache), lines)
+            row = run_piece(piece, Path(cache), lines, root)
             print(f"{piece:40} {row['cpu_seconds']:7.1f} s  {row['outcome']}", flush=True)
             for failure in row.get("failures", ()):
                 print(f"    {failure}", flush=True)
             if lines is None:
                 rows[piece] = row
             else:
-                record["lines"] = executed_lines(sorted(lines.glob("*.json")))
+                key = "lines_before" if root else "lines"
+                record[key] = executed_lines(sorted(lines.glob("*.json")))
             record["pieces"] = dict(sorted(rows.items()))
             options.json.write_text(json.dumps(record, indent=1) + "\n")
     return int(not all(row["passed"] for row in rows.values()))

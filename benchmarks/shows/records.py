@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from shows import RESULTS, ROOT, Figure
 
@@ -112,8 +112,15 @@ def recorded_pieces(pieces: Sequence[str], limit: float) -> Figure:
     rows = {p: record["pieces"][p] for p in pieces if p in record["pieces"]}
     share = sum(row["cpu_seconds"] for row in rows.values()) / 2
     failed = [piece for piece, row in rows.items() if not row["passed"]]
-    lines = ", ".join(f"{s} {100 * a / b:.1f} %" for s, (a, b) in record["lines"].items() if b)
-    text = f"{share:.0f} s for each of two workers, {len(failed)} pieces failed; lines: {lines}"
+    earlier, now = (_shares(record.get(key, {})) for key in ("lines_before", "lines"))
+    lines = f"lines executed: {earlier or 'unmeasured'} before, {now or 'unmeasured'} now"
+    text = f"{share:.0f} s for each of two workers, {len(failed)} pieces failed; {lines}"
     if len(rows) < len(pieces):
         text = f"{len(rows)} of {len(pieces)} pieces, {text}; python benchmarks/suite_pieces.py"
     return Figure(text, len(rows) == len(pieces) and not failed and share <= limit, record)
+
+
+def _shares(lines: Mapping[str, Sequence[int]]) -> str:
+    """Return the shares of executed lines; ``lines`` has executed ones and all by folder."""
+    shares = ((s, done / every) for s, (done, every) in lines.items() if every)
+    return ", ".join(f"{s} {100 * share:.1f} %" for s, share in shares)

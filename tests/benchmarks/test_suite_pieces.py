@@ -38,7 +38,7 @@ def test_pieces_are_run_and_recorded(
     good.write_text("def test_busy():\n    assert sum(range(3_000_000))\n")
     bad.write_text("def test_wrong():\n    assert 1 == 2\n")
     monkeypatch.setattr(suite_pieces, "ROOT", tmp_path)
-    monkeypatch.setattr(suite_pieces, "pieces", lambda: [good.name, bad.name])
+    monkeypatch.setattr(suite_pieces, "pieces", lambda root: [good.name, bad.name])
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     file = tmp_path / "suite.json"
 
@@ -96,3 +96,40 @@ def test_lines_are_measured_by_slipcover(tmp_path: Path, monkeypatch: pytest.Mon
     assert commands[0][:3] == [sys.executable, "-m", "pytest"]
     assert commands[1][:3] == [sys.executable, "-m", "slipcover"]
     assert str(tmp_path / "lines" / "tests+ast.json") in commands[1]
+
+
+def test_lines_of_an_earlier_checkout_stand_beside_this_one_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--before`` runs the pieces of another checkout there; the row prints both shares."""
+    import suite_pieces
+    from shows import records
+
+    earlier, lines, file = tmp_path / "earlier", tmp_path / "lines", tmp_path / "suite.json"
+    (earlier / "tests" / "runtime").mkdir(parents=True)
+    (earlier / "tests" / "frontends").mkdir()
+    (earlier / "tests" / "test_one.py").write_text("")
+
+    def run_piece(piece: str, cache: Path, folder: Path, root: Path | None) -> dict[str, object]:
+        assert folder == lines
+        executed = {"executed_lines": [1, 2, 3], "missing_lines": []}
+        if root is not None:
+            assert (piece, root) == ("tests/test_one.py", earlier)
+            executed = {"executed_lines": [1], "missing_lines": [2]}
+        lines.mkdir(exist_ok=True)
+        suite_pieces.lines_file(lines, "a").write_text(json.dumps({"files": {"ops/a": executed}}))
+        return {"cpu_seconds": 1.0, "outcome": "passed", "passed": True}
+
+    monkeypatch.setattr(suite_pieces, "run_piece", run_piece)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    options = ["--lines", str(lines), "--json", str(file)]
+    assert suite_pieces.main([*options, "--before", str(earlier)]) == 0
+    text = records.recorded_pieces([], 1).text
+    assert "lines executed: ops 50.0 % before, unmeasured now" in text
+    assert suite_pieces.main([*options, "--only", "tests/ast"]) == 0
+    text = records.recorded_pieces([], 1).text
+    assert "lines executed: ops 50.0 % before, ops 100.0 % now" in text
+
+    with pytest.raises(SystemExit):
+        suite_pieces.main(["--before", str(earlier)])
+    assert "--before measures lines; name a folder for them with" in capsys.readouterr().err
