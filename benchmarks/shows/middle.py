@@ -147,6 +147,7 @@ print(time.perf_counter() - start)
 
 NEWCOMER = (
     "tests/schedule/test_rules.py",
+    "tests/schedule/test_tiles.py",
     "tests/fusion/test_new_strategy.py",
 )
 """Changes as a newcomer would make them."""
