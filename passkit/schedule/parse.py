@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from attrs import frozen
 
@@ -29,12 +29,12 @@ from passkit.schedule.actions import (
 from passkit.schedule.apply import ScheduleBuilder
 from passkit.schedule.loop_nest import NEST, AxisRole, LoopNest
 from passkit.schedule.nest import NestSchedule
+from passkit.schedule.schedule import StagePlan
 from passkit.schedule.text import stage_text
 from passkit.target import Target
 
 _TOKEN = re.compile(r"(?P<space>\s+|#[^\n]*)|(?P<token>\d+x\d+|->|//|[A-Za-z_][\w.]*|\d+|.)")
 _PART = re.compile(r"(thread_y|thread_x|serial|unroll|vector)(?:_(\d+))?")
-_ITEMS = ("map", "cache_read", "cache_rows", "cache_tile", "in", "stage")
 _SCOPES = tuple(s.value for s in StorageScope)
 
 
@@ -75,7 +75,13 @@ def _tokens(text: str) -> list[ScheduleToken]:
 
 
 class ScheduleParser:
-    """A text that is being read, and the schedule that is made of it."""
+    """A text that is being read, and the schedule that is made of it.
+
+    Attributes:
+        ITEMS: the words that items of a tile begin with; each has a method ``_WORD_item``.
+    """
+
+    ITEMS: tuple[str, ...] = ("map", "cache_read", "cache_rows", "cache_tile", "in", "stage")
 
     def __init__(self, text: str, nest: LoopNest, target: Target) -> None:
         self.tokens, self.at = _tokens(text), 0
@@ -85,8 +91,17 @@ class ScheduleParser:
     def begin(self, nest: LoopNest, name: str) -> None:
         """Let what is read next be the schedule of a nest, which is called ``name`` there."""
         self.nest, self.name = nest, name
-        self.builder = ScheduleBuilder(nest, self.target)
+        self.builder = self.new_builder()
         self.stages = 0
+
+    def new_builder(self) -> Any:
+        """Return the builder of the schedule that is read next."""
+        return ScheduleBuilder(self.nest, self.target)
+
+    @property
+    def expected_stages(self) -> tuple[StagePlan, ...]:
+        """The stages that the text must have."""
+        return self.nest.stages
 
     # Tokens.
 
@@ -198,6 +213,7 @@ class ScheduleParser:
         schedule = self.builder.schedule()
         if isinstance(schedule, Diagnostic):
             self._refuse(str(schedule), begin)
+        assert isinstance(schedule, NestSchedule)
         launch = f"{schedule.launch.y}x{schedule.launch.x}"
         if launch != threads.text:
             self._refuse(f"the maps have {launch} threads, not {threads.text}", threads)
@@ -247,10 +263,10 @@ class ScheduleParser:
         self._expect("]", "{")
         while not self._takes("}"):
             token = self.token
-            word = self._known("item", _ITEMS)
+            word = self._known("item", self.ITEMS)
             getattr(self, f"_{word}_item")(token)
-        if self.stages != len(self.nest.stages):
-            message = f"the nest has {len(self.nest.stages)} stages, got {self.stages}"
+        if self.stages != len(self.expected_stages):
+            message = f"the nest has {len(self.expected_stages)} stages, got {self.stages}"
             self._refuse(message, self.tokens[self.at - 1])
 
     def _map_item(self, _: ScheduleToken) -> None:
@@ -320,7 +336,7 @@ class ScheduleParser:
     def _stage_item(self, token: ScheduleToken) -> None:
         """Read a stage, which must be that of the operators."""
         self._expect(self.name, ":")
-        if self.stages == len(self.nest.stages):
+        if self.stages == len(self.expected_stages):
             self._refuse(f"the nest has {self.stages} stages only", token)
-        self._section(stage_text(self.nest.stages[self.stages], self.nest), "stage")
+        self._section(stage_text(self.expected_stages[self.stages], self.nest), "stage")
         self.stages += 1

@@ -14,6 +14,7 @@
               | 'cache_tile' INT… 'lanes' INT 'pitch' INT (INPUT 'along' AXIS)…
               | 'in' SCOPE value,…
               | 'in' OUTPUT value
+              | 'recompute' value,…
               | 'stream' OUTPUT,…
               | 'stage' NAME ':' ['reduce' v,…] ['keep' v,…] ['rows' v,…] [stores]
     stores   := 'store' v '->' OUTPUT (',' v '->' OUTPUT)*
@@ -66,7 +67,10 @@ def schedule_text(schedule: NestSchedule, nest: LoopNest, target: Target) -> str
 
 
 def tile_schedule_text(schedule: Schedule, nest: LoopNest, target: Target) -> str:
-    """Return the text of a schedule of a nest that runs tile by tile on a CPU."""
+    """Return the text of a schedule of a nest that runs tile by tile on a CPU.
+
+    `passkit.schedule.parse_tiles.parse_tiles` makes the schedule of it again.
+    """
     shape = TileShape(schedule.composition, schedule.split, schedule.width)
     chunks: list[str] = []
     maps: list[str] = []
@@ -77,6 +81,9 @@ def tile_schedule_text(schedule: Schedule, nest: LoopNest, target: Target) -> st
             maps.append(f"{action.axis} = {AxisPart(action.bind, action.size)}")
     is_row = schedule.width is None and bool(chunks)
     items = [f"map {NEST} {'; '.join(maps)}"]
+    recomputed = _recomputed(schedule, nest)
+    if recomputed:
+        items.append(f"recompute {', '.join(recomputed)}")
     items += [f"in {place} {', '.join(names)}" for place, names in _places(schedule, nest)]
     if schedule.stream:
         items.append(f"stream {', '.join(f'y{k}' for k in schedule.stream)}")
@@ -91,6 +98,19 @@ def tile_schedule_text(schedule: Schedule, nest: LoopNest, target: Target) -> st
             "}",
         ]
     )
+
+
+def _recomputed(schedule: Schedule, nest: LoopNest) -> list[str]:
+    """Return the values that would lie in outputs or scratch memory, but are computed again."""
+    if any(k.place is Place.LANES for k in schedule.staged):
+        return []
+    stored, recomputed = {k.value for k in schedule.staged}, frozenset[int]()
+    while True:
+        _, staged = nest.stage_plan(None, recomputed)
+        missing = {k.value for k in staged} - stored
+        if not missing:
+            return [nest.value_names[k] for k in sorted(recomputed)]
+        recomputed |= missing
 
 
 def _places(schedule: Schedule, nest: LoopNest) -> list[tuple[str, list[str]]]:

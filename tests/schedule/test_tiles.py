@@ -27,6 +27,7 @@ from passkit.schedule.actions import (
     Tile,
 )
 from passkit.schedule.apply_tiles import TileShape, apply_tiles, tile_actions
+from passkit.schedule.parse_tiles import parse_tiles
 from passkit.schedule.rules import remove_schedule_rule
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.text import tile_schedule_text
@@ -259,6 +260,44 @@ def test_schedules_have_texts(graph: str, text: str) -> None:
     nest, schedule = tile_nest_of(graph)
 
     assert text in tile_schedule_text(schedule, nest, CPU)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_texts_are_read_again(graph: str) -> None:
+    """The texts of the usual schedule, and of random legal ones, are read as these schedules."""
+    nest, usual = tile_nest_of(graph)
+    rng = np.random.default_rng(len(graph) + 1)
+    for schedule in (usual, *(s for _, s in legal_schedules(graph, rng, 12))):
+        text = tile_schedule_text(schedule, nest, CPU)
+        assert parse_tiles(text, nest, CPU) == schedule, text
+        assert parse_tiles(" ".join(text.split()), nest, CPU) == schedule, text
+
+
+WRONG_TEXTS = [
+    ("i0/8 row", "i0/n row", r"line 3, column 14: a number is needed, got 'n'"),
+    ("vector_16", "vector_4", r"line 4, column 12: split i1 4 vector: vectors of cpu have 16"),
+    ("vector_16", "vektor", r"there is no part 'vektor'; did you mean 'vector'"),
+    ("in y0 exp_1", "in register exp_1", r"line 1, column 1: exp_1 cannot stay in registers"),
+    ("in y0 exp_1", "in shared exp_1 in y0 exp_1", r"line 5, column 21: exp_1 does not lie in y0"),
+    ("in y0 exp_1", "in heap exp_1", r"there is no scope 'heap'"),
+    ("in y0 exp_1", "recompute div_2", r"there is no value 'div_2'; did you mean 'div_1'"),
+    ("in y0 exp_1", "recompute reduce_max_1", r"reduce_max_1 is no value of each point"),
+    ("in y0 exp_1", "stream y1", r"there is no output .y1.; known: y0"),
+    ("in y0 exp_1", "cache_read x0 in register", r"there is no item 'cache_read'"),
+    ("keep exp_1 rows", "rows", r"the nest has the stage reduce reduce_sum_1 keep exp_1"),
+    ("    stage n0: store div_1 -> y0\n", "", r"the nest has 3 stages, got 2"),
+    ("for cpu", "for cuda", r"the target is cpu"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG_TEXTS)
+def test_wrong_texts_are_refused(old: str, new: str, message: str) -> None:
+    """The error has line and column, what was needed, and what was found."""
+    text = TEXTS[0][1]
+    assert text.count(old) == 1 or old == "vector_16"
+
+    with pytest.raises(pk.ScheduleError, match=message):
+        parse_tiles(text.replace(old, new), tile_nest_of(ROWS)[0], CPU)
 
 
 ILLEGAL: list[tuple[str, str, Sequence[Action], str]] = [
