@@ -237,7 +237,7 @@ def work(options: argparse.Namespace, folder: Path) -> int:
         record["left_out"] = left_out(SUBJECTS)
         recorded = {(row["subject"], row["demand"]) for row in record["rows"]}
         for subject in options.subjects.split(","):
-            texts = [t for s, t in demands() if s == subject and options.only in t]
+            texts = [t for s, t in demands() if s == subject and re.search(options.only, t)]
             texts = [t for t in texts if options.again or (subject, t) not in recorded]
             if texts and time.monotonic() < deadline:
                 for text, runs in measured(trees, subject, texts, folder, options.peers).items():
@@ -257,7 +257,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("old", nargs="?", help="the other version: a commit or a checkout")
     parser.add_argument("--subjects", default=",".join(SUBJECTS), help="tables of show.py")
-    parser.add_argument("--only", default="", help="rows whose demand contains this")
+    parser.add_argument("--only", default="", help="rows whose demand has this regular expression")
     parser.add_argument("--again", action="store_true", help="also rows that the record has")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no subject later")
     parser.add_argument("--peers", default=sys.executable, help="a Python with torch and jax")
