@@ -41,7 +41,7 @@ BY_NAME = ("passkit", "passkit.passes.base", "passkit.graph.op")
 """Modules that import others when a name is looked up."""
 WARM_START = ("passkit.program.executable", "passkit.analysis.group")
 """Modules that import planners and analyses when called: a start from the plan cache needs none."""
-OPTIONAL = ("cuda", "pycuda", "pyopencl", "highspy", "IPython", "ml_dtypes", "scipy")
+OPTIONAL = ("cuda", "pycuda", "pyopencl", "highspy", "pulp", "IPython", "ml_dtypes", "scipy")
 """Packages that a function may import where they are needed."""
 
 
@@ -153,7 +153,7 @@ def test_a_wrong_import_is_found(folder: str, tmp_path: Path) -> None:
         "import passkit\n"
         "import passkit.ops.movement\n"
         "from passkit.values import dtype\n"
-        "def f():\n    import json\n    import highspy\n    from passkit.values import size\n"
+        "def f():\n    import json\n    import pulp\n    from passkit.values import size\n"
     )
     module, layer = f"passkit.{folder}.planted", PLACES[folder][0]
 

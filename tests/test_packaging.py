@@ -133,7 +133,7 @@ def test_import_is_light() -> None:
 
     loaded = {m.split(".")[0] for m in run(sys.executable, "-c", code, cwd=ROOT).split()}
 
-    heavy = {"highspy", "rich", "graphviz", "pycuda", "pyopencl", "tensorflow", "torch"}
+    heavy = {"pulp", "highspy", "rich", "graphviz", "pycuda", "pyopencl", "tensorflow", "torch"}
     assert loaded & (heavy | {"scipy", "google"}) == set()
 
 

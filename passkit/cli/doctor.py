@@ -307,9 +307,9 @@ def check_solver() -> HealthCheck:
         solution = solve(Program((1.0, 2.0, 1.5), (((0, 1), 1), ((1, 2), 1))))
         if solution is None:
             return ""
-        return f"{_packages('highspy')}: {solution.solver} solved a program"
+        return f"{_packages('pulp', 'highspy')}: {solution.solver} solved a program"
 
-    check = _attempt("solver", "pip install highspy", find)
+    check = _attempt("solver", "pip install pulp highspy", find)
     return check if check.finding else evolve(check, works=False, finding="no solver finished")
 
 

@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -161,7 +163,7 @@ def test_ties_leave_fewer_kernels() -> None:
     given = patterns(((0, 1), 1.0), ((1, 2, 3), 1.0), ((2, 3), 1.0), ((0, 1, 2), 1.0))
     selected = exact(problem_of(needs, given))
 
-    assert selected.gain == 2.0 and selected.solver == "HiGHS"
+    assert selected.gain == 2.0 and selected.solver == solver.solver_name()
 
 
 @pytest.mark.parametrize("way", [exact, greedy, beam])
@@ -175,7 +177,7 @@ def test_selections_do_not_depend_on_the_order_given(way: Callable[[Problem], Se
 
 def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """The greedy way serves, is named, and says how much may be lost."""
-    monkeypatch.setattr(solver, "has_solver", lambda: False)
+    monkeypatch.setattr(solver, "solver_name", lambda: None)
     lost = 0
     for seed in range(60):
         problem = random_problem(seed)
@@ -247,6 +249,23 @@ def test_solvers_say_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert (done.stdout, done.stderr) == ("(0, 2)\n", "")
+
+
+@pytest.mark.parametrize(
+    "status, is_optimal",
+    [
+        (1, True),
+        (0, False),
+        (-1, False),
+        (SimpleNamespace(status="optimal"), True),
+        (SimpleNamespace(status="infeasible"), False),
+        (SimpleNamespace(status=1, status_str="Optimal"), True),
+        (SimpleNamespace(status=-3, status_str="Undefined"), False),
+    ],
+)
+def test_statuses_of_all_versions_of_pulp(status: Any, is_optimal: bool) -> None:
+    """A number, a record with a word, and a record with a number and its name are understood."""
+    assert solver._is_optimal(status) is is_optimal
 
 
 def test_nothing_to_choose() -> None:

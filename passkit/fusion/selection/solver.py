@@ -1,9 +1,9 @@
-"""Integer programs of binary choices, and their solvers: HiGHS, and a search for small ones."""
+"""Integer programs of binary choices, and their solvers: HiGHS or CBC, through PuLP."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import CDLL
 from functools import cache
 from importlib import import_module
@@ -11,6 +11,8 @@ from typing import Any
 
 from attrs import frozen
 
+SOLVERS = ("HiGHS", "COIN_CMD", "PULP_CBC_CMD")
+"""In this order; HiGHS solves small programs in the process, without files."""
 HALF = 0.5
 
 
@@ -41,22 +43,32 @@ class Solution:
 
 
 def solve(program: Program) -> Solution | None:
-    """Return the best choices by HiGHS; None if it is not installed, or did not finish."""
-    if not has_solver():
+    """Return the best choices; None if there is no solver, or it did not finish."""
+    name = solver_name()
+    if name is None:
         return None
-    highspy: Any = import_module("highspy")  # takes a seventh of a second, and only plans need it
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("mip_rel_gap", 0.0)
-    for gain in program.gains:
-        highs.addBinary(-gain)  # the least sum is found
-    for row, most in program.rows:
-        highs.addRow(-highspy.kHighsInf, most, len(row), list(row), [1.0] * len(row))
-    highs.run()
-    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+    import pulp  # takes a third of a second, and only plans need it
+
+    model = pulp.LpProblem("selection", pulp.LpMaximize)
+    add: Callable[..., Any] = getattr(model, "add_variable", None) or pulp.LpVariable
+    chosen = [add(f"x{k}", cat="Binary") for k in range(len(program.gains))]
+    model += pulp.lpSum(gain * x for gain, x in zip(program.gains, chosen, strict=True))
+    for k, (row, most) in enumerate(program.rows):
+        model += pulp.lpSum(chosen[j] for j in row) <= most, f"row{k}"
+    status = model.solve(pulp.getSolver(name, msg=False, gapRel=0.0))
+    if not _is_optimal(status):
         return None
-    values = highs.getSolution().col_value
-    return Solution(tuple(k for k, v in enumerate(values) if v > HALF), "HiGHS")
+    values = [x.value() for x in chosen]
+    return Solution(tuple(k for k, v in enumerate(values) if v is not None and v > HALF), name)
+
+
+def _is_optimal(status: Any) -> bool:
+    """Return whether a status of PuLP is "optimal".
+
+    It is a number up to version 3, a record in version 4, and a text from version 4.2 on.
+    """
+    value = getattr(status, "status_str", getattr(status, "status", status))
+    return value == 1 or "optimal" in str(value).lower()
 
 
 def searched(program: Program) -> Solution:
@@ -81,23 +93,32 @@ def searched(program: Program) -> Solution:
 
 
 @cache
-def has_solver() -> bool:
-    """Return whether HiGHS is installed; discard its name and licence, which it prints once."""
+def solver_name() -> str | None:
+    """Return the name of the first solver that is available; None if none is."""
     try:
-        highspy: Any = import_module("highspy")
+        import pulp
     except ImportError:
-        return False
+        return None
+    available = pulp.listSolvers(onlyAvailable=True)
+    name = next((name for name in SOLVERS if name in available), None)
+    if name == "HiGHS":
+        _suppress_greeting()
+    return name
+
+
+def _suppress_greeting() -> None:
+    """Discard the name and licence that HiGHS prints once, whatever its settings."""
+    highs: Any = import_module("highspy").Highs
     try:
         kept = os.dup(1)
     except OSError:  # there is no output to keep clean
-        return True
+        return
     null = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(null, 1)
-        highspy.Highs()
+        highs()
         CDLL(None).fflush(None)
     finally:
         os.dup2(kept, 1)
         os.close(kept)
         os.close(null)
-    return True
