@@ -93,10 +93,9 @@ def _homes(nest: BlockNest, names: Mapping[str, str]) -> dict[str, str]:
     begins: dict[str, int] = {}
     ends: dict[str, int] = {}
     for number, part in enumerate(nest.parts):
-        reads, writes = accessed_buffers(part)
-        for name in (names[n] for n in writes if n in names):
+        for name in (home for n, home in names.items() if n in part.writes):
             begins.setdefault(name, number)
-        for name in (names[n] for n in reads | writes if n in names):
+        for name in (home for n, home in names.items() if n in part.reads | part.writes):
             ends[name] = number
     homes: dict[str, str] = {}
     free: dict[str, int] = {}  # arrays, and the part behind which, or in which, they are free
@@ -107,13 +106,6 @@ def _homes(nest: BlockNest, names: Mapping[str, str]) -> dict[str, str]:
         homes[name] = array
         free[array] = ends[name]
     return homes
-
-
-def accessed_buffers(part: ProductPart | RowPart) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the buffers that a part reads, and those that it writes."""
-    if isinstance(part, ProductPart):
-        return frozenset((part.a.buffer, part.b.buffer)), frozenset((part.c.buffer,))
-    return part.reads, part.writes
 
 
 def _row_lengths(
@@ -164,7 +156,7 @@ def _padded_rows(
             assert isinstance(own, RowMap)
             count = rows_of_passes(part, own, schedule.threads)
             for name in names:
-                if name in part.buffers:
+                if name in part.reads | part.writes:
                     touch(name, count)
     return rows
 

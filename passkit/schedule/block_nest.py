@@ -56,6 +56,16 @@ class ProductPart:
     columns: int
     steps: int
 
+    @property
+    def reads(self) -> frozenset[str]:
+        """Return the buffers that it reads."""
+        return frozenset((self.a.buffer, self.b.buffer))
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """Return the buffer that it writes."""
+        return frozenset((self.c.buffer,))
+
 
 @frozen(eq=False)
 class RowPart:
@@ -68,8 +78,7 @@ class RowPart:
         axis: the variable along a row.
         length: the elements of a row.
         is_reduced: whether a row is reduced.
-        buffers: the buffers that it reads or writes.
-        reads: those that it reads.
+        reads: the buffers that it reads.
         writes: those that it writes.
         wide: those of them in shared memory that it goes through along a row.
         partial: those that it writes from another than the first element of a row on.
@@ -81,7 +90,6 @@ class RowPart:
     axis: Var
     length: int
     is_reduced: bool
-    buffers: frozenset[str]
     reads: frozenset[str]
     writes: frozenset[str]
     wide: frozenset[str]

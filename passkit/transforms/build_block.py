@@ -19,7 +19,6 @@ from passkit.ir.loop import (
 )
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_memory import (
-    accessed_buffers,
     staged_operands,
     unwritten_regions,
 )
@@ -45,7 +44,7 @@ class BlockBuilder:
 
     def __init__(self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]) -> None:
         self.nest, self.schedule = nest, schedule
-        read = frozenset().union(*(accessed_buffers(part)[0] for part in nest.parts))
+        read = frozenset[str]().union(*(part.reads for part in nest.parts))
         reread = {b.name for b in nest.params if b.written} & read
         self.aliased = aliased | reread
         self.values = BlockValues(nest, schedule, self.aliased)

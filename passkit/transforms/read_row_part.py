@@ -51,7 +51,6 @@ def read_row_part(
         axis=axis,
         length=rows.length,
         is_reduced=any(isinstance(s, Fold) for s in statements),
-        buffers=frozenset(b for b, _ in accesses),
         reads=_reads_of(statements),
         writes=frozenset(b for b, _ in stores),
         wide=frozenset(b for b, at in accesses if b in tile.place and at.coefficient(axis) != 0),
