@@ -36,7 +36,6 @@ from passkit.schedule.rules import (
     call_rule,
     illegal_rule,
     operator_rules,
-    register_built_in_rules,
     schedule_rules,
 )
 from passkit.schedule.schedule import Schedule
@@ -162,7 +161,6 @@ RULES = (
 """The built-in rules by name, in the order in which they are tried."""
 BUILT_IN = tuple(ScheduleRule(name, function, True) for name, function in RULES)
 """The same as rules."""
-register_built_in_rules("cxx", RULES)
 
 
 def plan_tiles(info: DomainInfo, target: Target) -> Schedule:
@@ -188,7 +186,8 @@ def plan_tiles(info: DomainInfo, target: Target) -> Schedule:
         schedule = apply_tiles(nest, target, actions)
         if isinstance(schedule, Schedule):
             return evolve(schedule, rule=rule.name, refusal=refusal)
-        refusal = refusal or illegal_rule(rule, nest, schedule)
+        if not rule.is_built_in:
+            refusal = refusal or illegal_rule(rule, nest, schedule)
     name, actions = next((n, a) for n, f in RULES if (a := f(nest, target)) is not None)
     schedule = apply_tiles(nest, target, actions)
     assert isinstance(schedule, Schedule), schedule  # built-in rules make legal schedules

@@ -108,14 +108,15 @@ def register_built_in_rules(dialect: str, rules: Iterable[tuple[str, RuleFunctio
 
 
 def schedule_rules(
-    target: Target, default: tuple[ScheduleRule, ...] = ()
+    target: Target, built_in: tuple[ScheduleRule, ...] | None = None
 ) -> tuple[ScheduleRule, ...]:
     """Return the rules of a target, in the order in which they are tried.
 
-    These are the registered ones of its name, then of its dialect, then the built-in ones, or
-    ``default`` for a dialect without any. A rule with the name of a built-in one takes its place.
+    These are the registered ones of its name, then of its dialect, then the built-in ones: those of
+    the dialect, unless they are given. A rule with the name of a built-in one takes its place.
     """
-    built_in = _table.built_in.get(target.dialect, default)
+    if built_in is None:
+        built_in = _table.built_in.get(target.dialect, ())
     own = {**_table.own.get(target.dialect, {}), **_table.own.get(target.name, {})}
     names = {r.name for r in built_in}
     first = [r for r in own.values() if r.name not in names]

@@ -10,7 +10,7 @@ from attrs import evolve
 
 import passkit as pk
 from passkit.ast import dt
-from passkit.errors import CodeGenError, ScheduleError, ShapeError
+from passkit.errors import CodeGenError, ShapeError
 from tests.ops.central import differences
 from tests.planned import agrees, feeds_of, plan, prebuild
 from tests.teams import team_of
@@ -121,25 +121,14 @@ def test_opposite_scans_cannot_share_a_loop() -> None:
     assert kernel.shared_nbytes == 0
 
 
-@pytest.mark.parametrize(
-    "target, error, message",
-    [
-        ("opencl", CodeGenError, "dialect opencl has no scans"),
-        ("cuda", ScheduleError, "rule short_rows: .* on cpu one thread computes a tile"),
-    ],
-)
-def test_gpu_targets_have_no_scan_kernels(
-    target: str, error: type[Exception], message: str
-) -> None:
-    """On GPU targets a scan does not fuse, and is not compiled by a CPU's plan for their dialect.
-
-    Such a plan is not printed for OpenCL; the schedule rules of CUDA give a CPU no legal one.
-    """
+@pytest.mark.parametrize("target", ["opencl", "cuda"])
+def test_gpu_targets_have_no_scan_kernels(target: str) -> None:
+    """On GPU targets a scan does not fuse, and a kernel planned for the CPU is not printed."""
     (decision,) = pk.explain(pk.parse("x: f32[9]; return cumsum(exp(x))"), target=target)
     assert f"kernels of target {target} have no scans" in decision.reason
 
     mixed = evolve(pk.PassContext(target="cpu").target, dialect=target)
-    with pytest.raises(error, match=message):
+    with pytest.raises(CodeGenError, match=f"dialect {target} has no scans"):
         plan("x: f32[9]; return cumsum(x, axis=0)", target=mixed)
 
 

@@ -167,6 +167,14 @@ def test_a_built_in_rule_is_tried_at_the_end() -> None:
             assert group.nest.rule == "elementwise"
 
 
+def test_a_target_with_vectors_has_the_rules_of_cpus() -> None:
+    """The built-in rules of another dialect, whose threads it does not have, are not tried."""
+    mixed = evolve(CPU, name="test_mixed", dialect="cuda")
+    planned = plan(POINTS, "SchedulePlan", target=mixed)
+
+    assert [s.rule for s in planned.attrs["schedule"].values()] == ["elementwise"]
+
+
 def test_targets_without_rules_are_refused() -> None:
     """OpenCL has no schedule rules; the message names the targets and dialects that have some."""
     with pytest.raises(pk.SettingError, match=r"opencl has no schedule rules; .*cpu, cuda, cxx"):
