@@ -49,11 +49,27 @@ class Subject:
         return f"seed {self.seed}\n{text_of(self.graph)}"
 
 
-class _WithUsedInputs:
-    """An executable that ignores inputs which its plan does not have."""
+class _StateOfGraph:
+    """The variables of a graph: those of its plan, and initial values of others, which stay."""
 
-    def __init__(self, run: Executable) -> None:
-        self.run, self.state = run, run.state
+    def __init__(self, run: Executable, graph: Graph) -> None:
+        self.own = run.state
+        self.others = {n.name: n.params["initial"] for n in graph.states}
+
+    @property
+    def arrays(self) -> Mapping[str, Any]:
+        """The arrays of the plan's variables."""
+        return self.own.arrays
+
+    def __getitem__(self, name: str) -> Any:
+        return self.own[name] if name in self.own.arrays else self.others[name]
+
+
+class _OfGraph:
+    """An executable of a plan that lacks inputs and variables of its graph which nothing reads."""
+
+    def __init__(self, run: Executable, graph: Graph) -> None:
+        self.run, self.state = run, _StateOfGraph(run, graph)
         self.names = {n.name for n in run.inputs}
 
     def __call__(self, feeds: Mapping[str, Any]) -> Any:
@@ -73,7 +89,7 @@ def subject(seed: int) -> Subject:
     blocks = {"target": blocks_of(case), "fusion": case.fusion}
 
     def judge(run: Any) -> None:
-        for _ in runs(_WithUsedInputs(run), case, None):
+        for _ in runs(_OfGraph(run, case.graph), case, None):
             pass
 
     return Subject(seed, case.graph, options(case), blocks, judge)
