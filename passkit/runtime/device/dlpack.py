@@ -195,19 +195,30 @@ def numpy_dtype(element_type: DLDataType) -> np.dtype[Any]:
     return np.dtype(f"{kinds[code]}{bits // 8}")
 
 
-def _on_delete(address: int) -> None:
+def _on_delete(address: int, release: Any = exported.pop) -> None:
     """Release the exported array whose DLManagedTensor is at ``address``.
 
-    Its consumer calls this as the deleter; an unknown address is ignored.
+    Its consumer calls this as the deleter, by ``release``; an unknown address is ignored.
     """
-    exported.pop(address, None)
+    release(address, None)
 
 
-def _on_destroy(capsule: int) -> None:
-    """Release the exported array of a capsule, given by address, that was never consumed."""
-    if _borrowed_is_valid(capsule, FRESH_NAME):
-        exported.pop(_borrowed_get_pointer(capsule, FRESH_NAME), None)
+def _on_destroy(
+    capsule: int,
+    is_valid: Any = _borrowed_is_valid,
+    pointer_of: Any = _borrowed_get_pointer,
+    release: Any = exported.pop,
+    name: bytes = FRESH_NAME,
+) -> None:
+    """Release the exported array of a capsule, given by address, that was never consumed.
+
+    All that it needs are defaults of its own: names of the module may be gone when Python ends.
+    """
+    if is_valid(capsule, name):
+        release(pointer_of(capsule, name), None)
 
 
 _delete = _DELETER(_on_delete)
 _destroy = _DESTRUCTOR(_on_destroy)
+for _callback in (_delete, _destroy):  # capsules may be released after this module is
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -157,6 +159,30 @@ def test_invalid_exchanges_raise(machine: FakeDriver) -> None:
     exe = on_cuda(pk.Graph([pk.var("x", (3,)) + 1.0]))
     with pytest.raises(FeedError, match="out must be a list of 1 arrays or None, got a str"):
         exe({"x": np.ones(3, np.float32)}, out="devise")
+
+
+def test_capsules_may_outlive_everything_else() -> None:
+    """A capsule that only the end of Python releases, one in a cycle and one not, ends it well."""
+    code = """
+import builtins, gc
+import numpy as np
+from passkit.runtime.device.dlpack import CPU, export_capsule
+
+class Keeper:
+    pass
+
+def capsule():
+    return export_capsule(0, np.dtype("f4"), (), (CPU, 0), None)
+
+gc.disable()
+keeper = Keeper()
+keeper.itself, keeper.capsule = keeper, capsule()
+del keeper
+builtins.kept = capsule()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_numpy_imports_our_capsules(rng: Any) -> None:
