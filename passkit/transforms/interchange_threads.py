@@ -30,6 +30,7 @@ from passkit.ir.threads import (
 )
 from passkit.transforms.thread_accesses import ThreadAccesses, access_for
 from passkit.transforms.thread_quotients import element_loop
+from passkit.transforms.vector_shape import vector_variables
 
 UNROLL = 4
 """How many iterations of the innermost loop a compiler is asked to execute at a time."""
@@ -113,12 +114,16 @@ def _with_accesses(
     serial: Sequence[Loop],
     plain: ThreadFor,
 ) -> AccessFor:
-    """Return the loop with vector accesses; ``plain`` is the loop without."""
-    element = element_of(accesses.loop)
+    """Return the loop with vector accesses; ``plain`` is the loop without.
+
+    Locals that all elements have in common come first: accesses may lie where they say.
+    """
+    element, varying = element_of(accesses.loop), vector_variables(statements, accesses.loop.var)
     reduced = {s.buffer for s in statements if isinstance(s, Fold)}
     totals = [a for a in accesses.arrays if a.buffer in reduced]
     others = [a for a in accesses.arrays if a.buffer not in reduced]
     begin: list[ThreadStmt] = []
+    shared: list[ThreadStmt] = []
     steps: list[ThreadStmt] = []
     for s, moved in zip(statements, accesses.statements, strict=True):
         if isinstance(s, Fold) and isinstance(moved, Store):
@@ -126,9 +131,12 @@ def _with_accesses(
             old = Load(moved.buffer, element, s.var.dtype)
             step = substitute(s.combine, {"a": old, "b": moved.value})
             steps.append(evolve(moved, value=step))
+        elif isinstance(s, Let) and s.var not in varying:
+            shared.append(s)
         else:
             steps.append(_local_or_store(moved))
     inner: list[ThreadStmt] = [
+        *shared,
         *(OpenArray(a, a.is_loaded) for a in others),
         _elements(accesses, steps),
         *(StoreArray(a) for a in others if a.is_stored),

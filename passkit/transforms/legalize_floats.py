@@ -99,7 +99,7 @@ class _Legalizer:
             case Store():
                 return self.store(s)
             case Prefetch():
-                return s
+                return evolve(s, index=self.expr(s.index))
         return self.reduction(s)
 
     def let(self, let: Let) -> Let:
@@ -112,7 +112,7 @@ class _Legalizer:
         value = self.expr(s.value)
         if s.buffer in self.narrow and s.buffer not in self.widened:
             value = _narrowed(value, self.narrow[s.buffer])
-        return evolve(s, value=value)
+        return evolve(s, index=self.expr(s.index), value=value)
 
     def reduction(self, f: Fold | Running) -> Fold | Running:
         """Return a legalized reduction or scan."""
@@ -124,6 +124,7 @@ class _Legalizer:
             value=self.expr(f.value),
             identity=identity,
             combine=self.expr(f.combine),
+            index=None if f.index is None else self.expr(f.index),
         )
 
     def expr(self, x: Expr) -> Expr:
@@ -157,7 +158,11 @@ class _Legalizer:
         return inner
 
     def load(self, x: Load) -> Expr:
-        """Return a load, converted to float32 if its buffer stays narrow."""
+        """Return a load, converted to float32 if its buffer stays narrow.
+
+        Its index may be computed from narrow floats, as that of a gather behind a cast is.
+        """
+        x = evolve(x, index=self.expr(x.index))
         if not is_narrow(x.dtype):
             return x
         if x.buffer in self.widened:

@@ -77,6 +77,33 @@ def test_random_groups_agree_with_interpret() -> None:
     assert not failures_of(jobs)
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_indices_are_computed_from_floats_of_16_bits(dtype: str) -> None:
+    """Indices of loads and stores are computed in float32, as all other values are."""
+    texts = {
+        "search": f"x: {dtype}[4, 3]; b: {dtype}[5]; i: i64[4, 3];return concat(digitize(x, b), i)",
+        "gather": f"x: {dtype}[4, 3]; y: f32[9]; w: f32[4, 3];"
+        'z = take(y, cast(floor(x), dtype="int64"), axis=0); return concat(mul(z, 2), w)',
+        "narrow": f"x: {dtype}[40]; y: {dtype}[9];"
+        'return exp(take(y, cast(floor(mul(x, x)), dtype="int32"), axis=0))',
+    }
+
+    assert not failures_of([(name, pk.parse(t), {}, ({},)) for name, t in texts.items()])
+
+
+GATHERED_COLUMNS = (
+    "x: f64[3, 80]; i: i64[5]; j: i64[5]; w: f64[5, 1]; y: f64[5, 20];"
+    "g = slice(x, begin=(0, 0), size=(3, 20)); a = gather(g, i, axis=0); b = gather(g, j, axis=0);"
+    "r = add(a, mul(sub(b, a), w)); return reduce_mean(r, axis=0), r, mul(r, y)"
+)
+"""Columns of rows that an index names: a vector access of a row lies where the index says."""
+
+
+def test_accesses_of_gathered_rows_follow_their_indices() -> None:
+    """Variables in the index of a vector access are defined in front of it."""
+    assert not failures_of([("columns", pk.parse(GATHERED_COLUMNS), {}, ({},))])
+
+
 def test_packed_updates_in_place() -> None:
     """Adam is one packed kernel whose outputs take the memory of its inputs."""
     _, graph = adam([10, 300, 700, 41])
