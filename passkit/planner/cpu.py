@@ -33,8 +33,7 @@ from passkit.schedule.apply_tiles import TileShape, apply_tiles, tile_actions
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.rules import (
     ScheduleRule,
-    call_rule,
-    illegal_rule,
+    apply_rules,
     operator_rules,
     schedule_rules,
 )
@@ -177,21 +176,10 @@ def plan_tiles(info: DomainInfo, target: Target) -> Schedule:
     Raises: RuleError if a rule returns something else than actions.
     """
     nest = tile_nest(info)
-    refusal: Diagnostic | None = None
     own = (*operator_rules(nest), *schedule_rules(target, BUILT_IN)) if target.lanes > 1 else ()
-    for rule in own:
-        actions = call_rule(rule, nest, target)
-        if actions is None or isinstance(actions, Diagnostic):
-            continue
-        schedule = apply_tiles(nest, target, actions)
-        if isinstance(schedule, Schedule):
-            return evolve(schedule, rule=rule.name, refusal=refusal)
-        if not rule.is_built_in:
-            refusal = refusal or illegal_rule(rule, nest, schedule)
-    name, actions = next((n, a) for n, f in RULES if (a := f(nest, target)) is not None)
-    schedule = apply_tiles(nest, target, actions)
-    assert isinstance(schedule, Schedule), schedule  # built-in rules make legal schedules
-    return evolve(schedule, rule=name, refusal=refusal)
+    result = apply_rules(nest, target, (*own, *BUILT_IN), apply_tiles)
+    assert result.schedule is not None, result.diagnostic  # a built-in rule is for each nest
+    return evolve(result.schedule, rule=result.rule, refusal=result.refusal)
 
 
 def tile_nest(info: DomainInfo) -> LoopNest:
@@ -209,8 +197,7 @@ def tile_schedule(nest: LoopNest, shape: TileShape, target: Target) -> Schedule 
         shape: the loops of a tile.
         target: the machine.
     """
-    actions = [*tile_actions(nest, shape, target), *_register_actions(nest, shape, target)]
-    return apply_tiles(nest, target, actions)
+    return apply_tiles(nest, target, _shape_actions(nest, shape, target))
 
 
 def _actions(
@@ -218,6 +205,11 @@ def _actions(
 ) -> list[Action]:
     """Return the actions of a structure of loops with a chunk of its tile map, and a width."""
     shape = TileShape(composition, split_for(nest.info, composition, chunk), width)
+    return _shape_actions(nest, shape, target)
+
+
+def _shape_actions(nest: LoopNest, shape: TileShape, target: Target) -> list[Action]:
+    """Return the actions that distribute a nest, and those for values of short rows."""
     return [*tile_actions(nest, shape, target), *_register_actions(nest, shape, target)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from attrs import frozen
-
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
@@ -14,8 +12,8 @@ from passkit.schedule.apply import apply
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.rules import (
-    call_rule,
-    illegal_rule,
+    RuleResult,
+    apply_rules,
     operator_rules,
     register_built_in_rules,
     schedule_rules,
@@ -26,25 +24,7 @@ from passkit.target import Target
 register_built_in_rules("cuda", (("transpose", transpose), *RULES))
 
 
-@frozen
-class PlannedNest:
-    """The schedule of a nest and the rule that made it, or why it has none.
-
-    Attributes:
-        schedule: the schedule; None if no rule has a legal one.
-        rule: the name of the rule; empty without a schedule.
-        diagnostic: the reason; None with a schedule.
-        refusal: why the actions of a rule that is not built in are not legal, if they are not.
-            A later rule made the schedule then.
-    """
-
-    schedule: NestSchedule | None
-    rule: str = ""
-    diagnostic: Diagnostic | None = None
-    refusal: Diagnostic | None = None
-
-
-def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> PlannedNest:
+def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> RuleResult[NestSchedule]:
     """Return the plan of a group of one loop nest.
 
     Args:
@@ -56,20 +36,8 @@ def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> PlannedNe
     """
     nest = loop_nest(info, schedule)
     if isinstance(nest, Diagnostic):
-        return PlannedNest(None, "", nest)
-    problem = Diagnostic("rule.none", {"target": target.name})
-    refusal: Diagnostic | None = None
-    for rule in (*operator_rules(nest), *schedule_rules(target)):
-        actions = call_rule(rule, nest, target)
-        if actions is None:
-            continue
-        result = actions if isinstance(actions, Diagnostic) else apply(nest, target, actions)
-        if isinstance(result, NestSchedule):
-            return PlannedNest(result, rule.name, None, refusal)
-        problem = result
-        if not rule.is_built_in and not isinstance(actions, Diagnostic):
-            refusal = refusal or illegal_rule(rule, nest, result)
-    return PlannedNest(None, "", problem, refusal)
+        return RuleResult(None, "", nest)
+    return apply_rules(nest, target, (*operator_rules(nest), *schedule_rules(target)), apply)
 
 
 def scheduled_nest(group: Group, schedule: Schedule) -> LoopNest:

@@ -7,6 +7,7 @@ FScheduleRule. Rules of operators come first, then those of users, then the buil
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, TypeVar
 
 from attrs import frozen
 
@@ -21,6 +22,8 @@ from passkit.schedule.loop_nest import LoopNest
 from passkit.target import Target, list_targets, target_of
 from passkit.values import arguments
 
+S = TypeVar("S")
+"""A kind of schedule."""
 RuleFunction = Callable[[LoopNest, Target], Sequence[Action] | Diagnostic | None]
 NEED = "a sequence of actions (passkit.schedule.actions), or None"
 
@@ -170,7 +173,56 @@ def call_rule(
     return result
 
 
-def illegal_rule(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
+@frozen
+class RuleResult(Generic[S]):
+    """The schedule of a nest and the rule that made it, or why it has none.
+
+    Attributes:
+        schedule: the schedule; None if no rule has a legal one.
+        rule: the name of the rule; empty without a schedule.
+        diagnostic: the reason; None with a schedule.
+        refusal: why the actions of a rule that is not built in are not legal, if they are not. A
+            later rule made the schedule then.
+    """
+
+    schedule: S | None
+    rule: str = ""
+    diagnostic: Diagnostic | None = None
+    refusal: Diagnostic | None = None
+
+
+def apply_rules(
+    nest: LoopNest,
+    target: Target,
+    rules: Iterable[ScheduleRule],
+    apply: Callable[[LoopNest, Target, Iterable[Action]], S | Diagnostic],
+) -> RuleResult[S]:
+    """Return the schedule of the first rule whose actions are legal.
+
+    Args:
+        nest: the loop nest.
+        target: the machine.
+        rules: the rules, in the order in which they are tried.
+        apply: returns the schedule that actions make of a nest, or why they are not legal.
+
+    Raises: RuleError if a rule returns something else than actions.
+    """
+    problem = Diagnostic("rule.none", {"target": target.name})
+    refusal: Diagnostic | None = None
+    for rule in rules:
+        actions = call_rule(rule, nest, target)
+        if actions is None:
+            continue
+        result = actions if isinstance(actions, Diagnostic) else apply(nest, target, actions)
+        if not isinstance(result, Diagnostic):
+            return RuleResult(result, rule.name, None, refusal)
+        problem = result
+        if not rule.is_built_in and not isinstance(actions, Diagnostic):
+            refusal = refusal or _illegal_rule(rule, nest, result)
+    return RuleResult(None, "", problem, refusal)
+
+
+def _illegal_rule(rule: ScheduleRule, nest: LoopNest, reason: Diagnostic) -> Diagnostic:
     """Return why the actions of a rule are not legal, with what they could refer to."""
     axes, values = ", ".join(map(str, nest.axes)), ", ".join(nest.values)
     data = {"rule": rule.name, "reason": reason, "axes": axes, "values": values}
