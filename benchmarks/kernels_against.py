@@ -23,7 +23,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
@@ -329,6 +329,26 @@ def report(path: Path) -> int:
     return 0 if is_met else 1
 
 
+def in_folder(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    compare: Callable[[argparse.Namespace, Path], int],
+) -> int:
+    """Compare with another version in the folder of ``--work``, or else in one that is deleted.
+
+    Args:
+        parser: the parser, which refuses a command line without another version.
+        options: the options.
+        compare: the function of the options and the folder; its result is returned.
+    """
+    if options.old is None:
+        parser.error("name the other version: a commit, or the folder of a checkout")
+    if options.work:
+        return compare(options, options.work)
+    with TemporaryDirectory(prefix="passkit-") as folder:
+        return compare(options, Path(folder))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Return 1 if a kernel or program is slower."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
@@ -344,14 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, default=RECORD, help="the record")
     parser.add_argument("--report", action="store_true", help="print the record")
     options = parser.parse_args(arguments)
-    if options.report:
-        return report(options.json)
-    if options.old is None:
-        parser.error("name the other version: a commit, or the folder of a checkout")
-    if options.work:
-        return work(options, options.work)
-    with TemporaryDirectory(prefix="passkit-") as folder:
-        return work(options, Path(folder))
+    return report(options.json) if options.report else in_folder(parser, options, work)
 
 
 if __name__ == "__main__":

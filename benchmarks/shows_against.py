@@ -32,7 +32,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from kernels_against import checkout  # noqa: E402  (after the path)
+from kernels_against import checkout, in_folder  # noqa: E402  (after the path)
 from random_campaigns import commit  # noqa: E402
 
 RECORD = HERE / "results" / "shows-against.json"
@@ -270,14 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = compared(*(json.loads(path.read_text())["rows"] for path in options.compare))
         print(*lines, f"{len(lines)} rows are worse", sep="\n")
         return 1 if lines else 0
-    if options.report:
-        return report(options.json)
-    if options.old is None:
-        parser.error("name the other version: a commit, or the folder of a checkout")
-    if options.work:
-        return work(options, options.work)
-    with TemporaryDirectory(prefix="passkit-") as folder:
-        return work(options, Path(folder))
+    return report(options.json) if options.report else in_folder(parser, options, work)
 
 
 if __name__ == "__main__":
