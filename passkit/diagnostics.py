@@ -15,7 +15,6 @@ from attrs import field, frozen
 from passkit.values.units import bytes_text, seconds_text
 
 TEXTS: dict[str, str] = {
-    "action.cpu": "{action}: threads of a GPU keep what a later stage reads",
     "action.device": "{action}: on {target} one thread computes a tile, in loops and vectors",
     "axis.closed": "{action}: axis {axis} has no open part, since one took what is left",
     "axis.distributed": "{action}: axis {axis} is tiled or split already",
@@ -43,7 +42,7 @@ TEXTS: dict[str, str] = {
     "axis have them",
     "bind.rows": "axis {axis} counts rows and has the part {part}; rows lie along thread_y",
     "bind.serial": "{action}: a serial part takes what is left of a reduced axis; its size is None",
-    "bind.serial_rows": "axis {axis} has a serial part, and the rows are read more than once",
+    "bind.serial_rows": "axis {axis} has a serial part, so that {value} does not stay in registers",
     "bind.several_rows": "{rows} rows of {threads} threads in a block; a row of more than {warp} "
     "threads, a warp, has a block of its own",
     "bind.threads": "{threads} threads in a block exceed {limit}",
@@ -87,7 +86,7 @@ TEXTS: dict[str, str] = {
     "domain.index": "it reads {value} at another index than that of the element it computes",
     "domain.nested_reduction": "its input is already reduced over this axis",
     "domain.nested_scan": "its input is already reduced over the scanned axis",
-    "domain.order": "the last axis is not reduced, and points are read more than once or stored",
+    "domain.order": "the last axis is kept, and several axes, or a chunk of one, are reduced",
     "domain.other_chunks": "it reduces other chunks than its kernel",
     "domain.output": "{value} has {count} elements, the kernel's iteration domain {domain}",
     "domain.reduced_shape": "it reduces {shape:shape}, which is not the kernel's iteration domain",
@@ -161,7 +160,6 @@ TEXTS: dict[str, str] = {
     "where unknown sizes are {size}), above {limit}",
     "memory.least": "its arrays take at least {need} bytes of shared memory a tile, above {limit}",
     "memory.nests": "no tiling of its results fits all its loop nests",
-    "memory.registers": "a row of {length} elements does not fit in the registers of a block",
     "memory.shared": "{nbytes} bytes of shared memory in a block exceed {limit}",
     "memory.template": "a tile needs {need} bytes of scratch, and there are {limit}; give blocks "
     "fewer rows or columns",

@@ -314,7 +314,9 @@ class _Collector:
         if (distance.high >= UNBOUNDED).any() or start.is_unbounded:
             inner = context.with_form(s.var.name, context.unknown())
         else:
-            count = max(0, -(-int(distance.high.max()) // s.step))
+            count = -(-int(distance.high.max()) // s.step)
+            if count <= 0:
+                return
             steps = context.along(place.axis, np.arange(count) * s.step)
             mask = steps.low < distance.high
             inner = context.with_form(s.var.name, start + steps, mask)

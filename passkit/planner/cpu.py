@@ -223,20 +223,8 @@ def _register_actions(nest: LoopNest, shape: TileShape, target: Target) -> list[
     _, staged = nest.stage_plan(Place.LANES)
     if staged:
         return [SetScope(nest.value_names[k.value], StorageScope.REGISTER) for k in staged]
-    return [Recompute(nest.value_names[k]) for k in sorted(_constant_values(nest))]
-
-
-def _constant_values(nest: LoopNest) -> frozenset[int]:
-    """Return the values that would be stored for later stages, where none depends on an input.
-
-    Such values need no registers, and are computed again.
-    """
-    values = frozenset[int]()
-    while True:
-        _, staged = nest.stage_plan(None, values)
-        if not staged:
-            return values
-        values |= {k.value for k in staged}
+    # None of the values depends on an input: they need no registers.
+    return [Recompute(nest.value_names[k]) for k in nest.all_recomputed]
 
 
 def _is_long_text(info: DomainInfo, target: Target) -> bool:

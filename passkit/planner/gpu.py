@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import gcd
 
-from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, Bind, StorageScope
-from passkit.schedule.actions import Action, CacheRead, CacheRows, LaunchBlocks, SetScope
+from passkit.schedule.actions import (
+    Action,
+    CacheRead,
+    CacheRows,
+    LaunchBlocks,
+    Recompute,
+    SetScope,
+)
 from passkit.schedule.apply import distribution
 from passkit.schedule.limits import resident_blocks
 from passkit.schedule.loop_nest import AxisRole, LoopNest
@@ -58,8 +64,8 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     return (*distribution(nest, AxisRole.KEPT, parts), *in_registers(nest), LaunchBlocks(blocks))
 
 
-def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None:
-    """Return the schedule of rows that stay in registers, or that they are too long.
+def rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
+    """Return the schedule of rows that stay in registers; of longer ones, of rows in steps.
 
     A row has 8 or 16 threads, a warp or a block, by its length. Each thread loads its part of all
     inputs before it computes. A vector does not cross the end of the last axis.
@@ -83,7 +89,7 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
         if lanes == 2 * WARP:
             lanes = 4 * WARP
     if lanes > target.limits.block_threads:
-        return Diagnostic("memory.registers", {"length": length})
+        return _rows_in_steps(nest, target)
     own = -(-vectors // lanes)
     per_block = max(1, 4 * WARP // lanes)
     row_parts = [AxisPart(Bind.THREAD_Y, per_block)] if per_block > 1 else []
@@ -108,18 +114,28 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | Diagnostic | None
 def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of long rows, or chunks of them, that are read once and reduced.
 
-    A block has a row. Its threads go through it in steps, and each loads ``column_unroll`` vectors
-    before it uses the first.
-
     Args:
         nest: the nest; without such rows the result is None.
         target: the GPU.
     """
     if not nest.is_reduced or nest.is_column or not nest.is_read_once:
         return None
-    traffic, length = nest.traffic, nest.row_length
-    if not nest.is_chunked and length <= target.rules.read_once_length:
+    if not nest.is_chunked and nest.row_length <= target.rules.read_once_length:
         return None
+    return _rows_in_steps(nest, target)
+
+
+def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
+    """Return the schedule of rows, or chunks of them, that each stage reads in steps.
+
+    A block has a row. Its threads go through it in steps, and each loads ``column_unroll`` vectors
+    before it uses the first. A stage computes again what an earlier one computed of an element.
+
+    Args:
+        nest: a nest whose last axis is reduced.
+        target: the GPU.
+    """
+    traffic, length = nest.traffic, nest.row_length
     vector = vector_width(traffic.nbytes, nest.vector_length, target)
     vectors = -(-length // vector)
     threads = max(WARP, min(target.rules.column_threads, 1 << (-(-vectors // 2) - 1).bit_length()))
@@ -136,13 +152,15 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     return (
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
-        *in_registers(nest),
+        *recomputed(nest),
         LaunchBlocks(resident_blocks(threads, registers, target.limits)),
     )
 
 
 def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of a reduction of columns in one pass; None for another nest.
+
+    `columns_in_passes` is for more of them.
 
     A block has 32 vectors of columns. Its threads read several rows at a time, and each thread
     loads ``column_unroll`` vectors before it uses the first.
@@ -151,7 +169,7 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         nest: the nest.
         target: the GPU.
     """
-    if not nest.is_column:
+    if not nest.is_column or not nest.is_read_once:
         return None
     traffic, length, last = nest.traffic, nest.row_length, nest.axes[-1].extent
     assert isinstance(last, int)
@@ -178,7 +196,50 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         *distribution(nest, AxisRole.KEPT, ()),
         *distribution(nest, AxisRole.REDUCED, parts),
         *distribution(nest, AxisRole.COLUMN, across),
-        *in_registers(nest),
+        *recomputed(nest),
+        LaunchBlocks(resident_blocks(threads * down, registers, target.limits)),
+    )
+
+
+def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None:
+    """Return the schedule of columns that several stages read; None for another nest.
+
+    A block has a few whole columns, of at least ``column_bytes``, and ``column_rows`` threads for
+    each. A stage computes again what an earlier one computed of an element.
+
+    Args:
+        nest: the nest.
+        target: the GPU.
+    """
+    if not nest.is_column or nest.is_read_once:
+        return None
+    traffic, length, last = nest.traffic, nest.row_length, nest.axes[-1].extent
+    assert isinstance(last, int)
+    widest = max(traffic.nbytes, *nest.total_nbytes)
+    vector = vector_width(widest, last, target)
+    most = min(-(-last // vector), -(-target.rules.column_bytes // (vector * traffic.nbytes)))
+    threads = 1 << (most - 1).bit_length()
+    down = 1
+    while down < target.rules.column_rows and down * 2 <= length:
+        down *= 2
+    threads = max(threads, -(-WARP // down))  # blocks are whole warps
+    unroll = max(1, min(target.rules.column_unroll // max(1, len(traffic.streams)), length // down))
+    parts = [AxisPart(Bind.SERIAL, None)]
+    if unroll > 1:
+        parts.append(AxisPart(Bind.UNROLL, unroll))
+    if down > 1:
+        parts.append(AxisPart(Bind.THREAD_Y, down))
+    across = [AxisPart(Bind.THREAD_X, threads)] if threads > 1 else []
+    if vector > 1:
+        across.append(AxisPart(Bind.VECTOR, vector))
+    loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
+    sums = sum(n * vector // 4 for n in nest.total_nbytes)
+    registers = min(target.limits.thread_registers, nest.registers(target.rules) + loaded + sums)
+    return (
+        *distribution(nest, AxisRole.KEPT, ()),
+        *distribution(nest, AxisRole.REDUCED, parts),
+        *distribution(nest, AxisRole.COLUMN, across),
+        *recomputed(nest),
         LaunchBlocks(resident_blocks(threads * down, registers, target.limits)),
     )
 
@@ -252,14 +313,27 @@ def in_registers(nest: LoopNest) -> tuple[Action, ...]:
     (``NestTraffic.streams``) before anything is computed. They keep each value that a later stage
     reads.
     """
-    cached = (CacheRead(f"x{k}", StorageScope.REGISTER) for k in nest.traffic.streams)
     staged = (SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged)
-    return (*cached, *staged)
+    return (*cached_inputs(nest), *staged)
+
+
+def recomputed(nest: LoopNest) -> tuple[Action, ...]:
+    """Return the actions for points that a thread does not keep from one stage to the next.
+
+    They load the inputs as `in_registers` does, and compute values again in each stage.
+    """
+    return (*cached_inputs(nest), *(Recompute(nest.value_names[k]) for k in nest.all_recomputed))
+
+
+def cached_inputs(nest: LoopNest) -> tuple[Action, ...]:
+    """Return the actions that load inputs into registers before a thread computes."""
+    return tuple(CacheRead(f"x{k}", StorageScope.REGISTER) for k in nest.traffic.streams)
 
 
 RULES = (
     ("elementwise", elementwise),
     ("columns", columns),
+    ("columns_in_passes", columns_in_passes),
     ("rows_read_once", rows_read_once),
     ("short_rows", short_rows),
     ("rows", rows),

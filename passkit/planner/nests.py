@@ -65,10 +65,7 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
     nest = LoopNest(info, schedule.stages, schedule.staged)
     has_one_reduced = len(domain.reduced) == 1
     if nest.is_column:
-        passes = [s for s in schedule.stages if s.reduces or s.stores or s.staged]
-        # The pass comes first: it reads no value that is computed per column before.
-        is_only = len(passes) == 1 and passes[0] is schedule.stages[0]
-        if not is_only or passes[0].stores or not has_one_reduced:
+        if not has_one_reduced or (nest.is_chunked and not nest.is_read_once):
             return Diagnostic("domain.order")
     elif nest.is_chunked and not (has_one_reduced and len(domain.kept) == 1 and nest.is_read_once):
         return Diagnostic("domain.chunks")

@@ -56,6 +56,7 @@ def actions_of(nest: LoopNest, schedule: NestSchedule) -> tuple[Action, ...]:
     for role, group in groups_of(schedule):
         actions += distribution(nest, role, group.parts)
     actions += [CacheRead(f"x{k}", StorageScope.REGISTER) for k in schedule.cached]
+    actions += [Recompute(nest.value_names[k]) for k in schedule.recomputed]
     actions += [SetScope(nest.value_names[k], StorageScope.REGISTER) for k in schedule.staged]
     if schedule.tile is not None:
         actions.append(CacheRows(schedule.tile.vector, schedule.tile.pitch))
@@ -118,7 +119,7 @@ class ScheduleBuilder(AxisBuilder):
             case SetScope():
                 return self._set_scope(action)
             case Recompute():
-                return Diagnostic("action.cpu", {"action": action})
+                return self.recompute(action)
             case CacheRows():
                 self.rows = action
             case CacheTile():
@@ -137,7 +138,9 @@ class ScheduleBuilder(AxisBuilder):
             groups.append(group)
         kept, reduced, columns = groups
         assert kept is not None
-        missing = [k for k in self.nest.traffic.staged if k not in self.staged]
+        _, staged_values = self.nest.stage_plan(None, frozenset(self.recomputed))
+        staged = tuple(k.value for k in staged_values)
+        missing = [k for k in staged if k not in self.staged]
         if missing:
             return Diagnostic("storage.missing", {"value": self.nest.value_names[missing[0]]})
         y, x = (
@@ -152,11 +155,12 @@ class ScheduleBuilder(AxisBuilder):
             kept,
             reduced,
             tuple(sorted(self.cached)),
-            self.nest.traffic.staged,
+            staged,
             LaunchShape(y, x, self.blocks or 1),
             tile,
             columns,
             self.transpose,
+            tuple(sorted(self.recomputed)),
         )
         if self.blocks is None:
             held = held_registers(schedule, self.nest)
@@ -259,13 +263,13 @@ class ScheduleBuilder(AxisBuilder):
 
     def _set_scope(self, action: SetScope) -> Diagnostic | None:
         """Add a value to those that stay in registers."""
-        position = self.nest.values.get(action.value)
-        if position is None:
-            hint = nearest(action.value, self.nest.values)
-            return Diagnostic("storage.value", {"value": action.value, "hint": hint})
+        position = self.value(action.value)
+        if isinstance(position, Diagnostic):
+            return position
         if action.scope is not StorageScope.REGISTER:
             return Diagnostic("storage.scope", {"action": action, "scope": action.scope.value})
-        if position not in self.nest.traffic.staged:
+        _, staged = self.nest.stage_plan(None, frozenset(self.recomputed))
+        if position not in {k.value for k in staged}:
             return Diagnostic("storage.reader", {"value": action.value})
         self.staged.add(position)
         return None

@@ -12,13 +12,10 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.analysis.domain import ValueKind
 from passkit.analysis.tilemap import Split, SplitKind
 from passkit.analysis.transposed_accesses import BLOCK, penultimate_vector_axis
 from passkit.ast.stage import Place
 from passkit.diagnostics import Diagnostic
-from passkit.errors import nearest
-from passkit.graph.attribute_calls import reduce_of
 from passkit.ir.loop import Bind, StorageScope
 from passkit.schedule.actions import Action, Fuse, Recompute, SetScope, SplitAxis, Tile
 from passkit.schedule.axis_builder import AxisBuilder, AxisState
@@ -106,13 +103,11 @@ class TileBuilder(AxisBuilder):
 
     Attributes:
         scopes: the scopes of staged values, by position in the body.
-        recomputed: the positions of values that are computed again where they are read.
     """
 
     def __init__(self, nest: LoopNest, target: Target) -> None:
         super().__init__(nest, target)
         self.scopes: dict[int, StorageScope] = {}
-        self.recomputed: set[int] = set()
 
     def do(self, action: Action) -> Diagnostic | None:
         """Carry an action out, or return why it is not legal."""
@@ -126,7 +121,7 @@ class TileBuilder(AxisBuilder):
             case SetScope():
                 return self._set_scope(action)
             case Recompute():
-                return self._recompute(action)
+                return self.recompute(action)
         return Diagnostic("action.device", {"action": action, "target": self.target.name})
 
     def schedule(self) -> Schedule | Diagnostic:
@@ -297,35 +292,14 @@ class TileBuilder(AxisBuilder):
 
     # Values.
 
-    def _value(self, name: str) -> int | Diagnostic:
-        """Return the position of a value in the body."""
-        position = self.nest.values.get(name)
-        if position is None:
-            return Diagnostic(
-                "storage.value", {"value": name, "hint": nearest(name, self.nest.values)}
-            )
-        return position
-
     def _set_scope(self, action: SetScope) -> Diagnostic | None:
         """Set the scope of a value that a later stage reads."""
-        position = self._value(action.value)
+        position = self.value(action.value)
         if isinstance(position, Diagnostic):
             return position
         if action.scope is StorageScope.GLOBAL:
             return Diagnostic("storage.output", {"action": action})
         self.scopes[position] = action.scope
-        return None
-
-    def _recompute(self, action: Recompute) -> Diagnostic | None:
-        """Add a value to those that are computed again where they are read."""
-        position = self._value(action.value)
-        if isinstance(position, Diagnostic):
-            return position
-        node = self.nest.graph.nodes[position]
-        is_point = ValueKind.POINT in self.nest.info.kinds.get(node, ValueKind.INLINE)
-        if not is_point or reduce_of(node) is not None:
-            return Diagnostic("recompute.value", {"value": action.value})
-        self.recomputed.add(position)
         return None
 
     def _place(self, composition: Composition) -> Place | Diagnostic | None:

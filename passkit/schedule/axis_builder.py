@@ -1,4 +1,7 @@
-"""Axes of a loop nest while actions fuse, tile and split them, for the builders of schedules."""
+"""The part that builders of schedules share: axes that are fused and tiled, and values.
+
+A builder carries actions out on one loop nest, for a CPU or a GPU.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ from math import prod
 
 from attrs import field, mutable
 
+from passkit.analysis.domain import ValueKind
 from passkit.diagnostics import Diagnostic
 from passkit.errors import nearest
-from passkit.schedule.actions import Action, Fuse, Tile
+from passkit.graph.attribute_calls import reduce_of
+from passkit.schedule.actions import Action, Fuse, Recompute, Tile
 from passkit.schedule.loop_nest import ONE_ROW, AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.target import Target
@@ -50,10 +55,14 @@ class AxisBuilder:
     Args:
         nest: the loop nest.
         target: the machine that it is to run on.
+
+    Attributes:
+        recomputed: the positions of values that are computed again where they are read.
     """
 
     def __init__(self, nest: LoopNest, target: Target) -> None:
         self.nest, self.target = nest, target
+        self.recomputed: set[int] = set()
         self.axes = [AxisState(a.name, (k,), a.length, a.role) for k, a in enumerate(nest.axes)]
         if nest.axis_names(AxisRole.KEPT) == (ONE_ROW,):
             self.axes.insert(0, AxisState(ONE_ROW, (), 1, AxisRole.KEPT))
@@ -106,4 +115,24 @@ class AxisBuilder:
         if axis.parts or axis.chunk is not None:
             return Diagnostic("axis.distributed", {"action": action, "axis": axis.name})
         axis.chunk = action.chunk
+        return None
+
+    def value(self, name: str) -> int | Diagnostic:
+        """Return the position of a value in the body."""
+        position = self.nest.values.get(name)
+        if position is None:
+            hint = nearest(name, self.nest.values)
+            return Diagnostic("storage.value", {"value": name, "hint": hint})
+        return position
+
+    def recompute(self, action: Recompute) -> Diagnostic | None:
+        """Add a value to those that are computed again where they are read."""
+        position = self.value(action.value)
+        if isinstance(position, Diagnostic):
+            return position
+        node = self.nest.graph.nodes[position]
+        is_point = ValueKind.POINT in self.nest.info.kinds.get(node, ValueKind.INLINE)
+        if not is_point or reduce_of(node) is not None:
+            return Diagnostic("recompute.value", {"value": action.value})
+        self.recomputed.add(position)
         return None

@@ -50,6 +50,10 @@ def _check_binds(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diag
     kept, reduced, columns = schedule.kept, schedule.reduced, schedule.columns
     if reduced is None:
         return _refused("bind.points", kept, nest, (Bind.THREAD_Y,))
+    is_serial = any(p.bind is Bind.SERIAL for p in reduced.parts)
+    if is_serial and schedule.staged:
+        value = nest.value_names[schedule.staged[0]]
+        return Diagnostic("bind.serial_rows", {"axis": axis_name(nest, reduced), "value": value})
     if columns is not None:
         return (
             _refused("bind.outer", kept, nest, _LOOPS + _THREADS)
@@ -58,9 +62,6 @@ def _check_binds(schedule: NestSchedule, nest: LoopNest, target: Target) -> Diag
             or _check_order(reduced, nest)
         )
     is_short = schedule.tile is not None
-    is_serial = any(p.bind is Bind.SERIAL for p in reduced.parts)
-    if is_serial and not nest.is_read_once:
-        return Diagnostic("bind.serial_rows", {"axis": axis_name(nest, reduced)})
     if nest.is_chunked and not (is_serial and schedule.launch.y == 1):
         return Diagnostic("bind.chunks", {"axis": axis_name(nest, reduced)})
     along = _LOOPS if is_short else (*_LOOPS, Bind.THREAD_X)

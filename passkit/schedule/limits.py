@@ -23,7 +23,6 @@ def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:
     """
     traffic = nest.traffic
     nbytes = dict(zip(traffic.streams, traffic.stream_nbytes, strict=True))
-    staged = dict(zip(traffic.staged, traffic.staged_nbytes, strict=True))
     own = (schedule.reduced or schedule.kept).per_thread
     if schedule.transpose is not None:
         turned = {k for k, _ in schedule.transpose.inputs}
@@ -35,7 +34,7 @@ def held_registers(schedule: NestSchedule, nest: LoopNest) -> int:
         own *= schedule.columns.per_thread
         sums = sum(-(-n * schedule.columns.per_thread // 4) for n in nest.total_nbytes)
     cached = sum(-(-nbytes[k] * own // 4) for k in schedule.cached)
-    kept = sum(-(-staged[k] * own // 4) for k in schedule.staged)
+    kept = sum(-(-nest.register_nbytes(k) * own // 4) for k in schedule.staged)
     return max(cached, kept) + sums
 
 

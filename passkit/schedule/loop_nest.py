@@ -177,6 +177,23 @@ class LoopNest:
         return len(stages) == 1 and not stages[0].stores and not stages[0].staged
 
     @cached_property
+    def all_recomputed(self) -> tuple[int, ...]:
+        """Return the values, by position, without which no stage stores a value for another one.
+
+        Recomputation of a value may need one of a stage before, which is recomputed, too.
+        """
+        values = frozenset[int]()
+        while True:
+            _, staged = self.stage_plan(None, values)
+            if not staged:
+                return tuple(sorted(values))
+            values |= {k.value for k in staged}
+
+    def register_nbytes(self, value: int) -> int:
+        """Return the bytes that an element of the value at a position takes in registers."""
+        return max(4, self.graph.dtype(self.graph.nodes[value].entries[0]).nbytes)
+
+    @cached_property
     def row_length(self) -> int:
         """Return the number of points of a row, which is 1 if nothing is reduced."""
         lengths = (a.length for a in self.axes if a.role is AxisRole.REDUCED)

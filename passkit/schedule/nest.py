@@ -121,6 +121,7 @@ class NestSchedule:
         transpose: for inputs that are read along another axis than the last one, how a block moves
             them through shared memory. A block has a tile of the kept axes then, of as many points
             as ``kept`` has in a chunk. Else None.
+        recomputed: the values, by position, that are computed again where a later stage reads them.
     """
 
     kept: AxisGroup
@@ -131,6 +132,7 @@ class NestSchedule:
     tile: WarpTile | None = None
     columns: AxisGroup | None = None
     transpose: BlockTile | None = None
+    recomputed: tuple[int, ...] = ()
 
     @property
     def groups(self) -> tuple[AxisGroup, ...]:

@@ -22,6 +22,7 @@ from passkit.schedule.actions import (
     CacheTile,
     Fuse,
     LaunchBlocks,
+    Recompute,
     SetScope,
     SplitAxis,
     Tile,
@@ -81,7 +82,15 @@ class ScheduleParser:
         ITEMS: the words that items of a tile begin with; each has a method ``_WORD_item``.
     """
 
-    ITEMS: tuple[str, ...] = ("map", "cache_read", "cache_rows", "cache_tile", "in", "stage")
+    ITEMS: tuple[str, ...] = (
+        "map",
+        "cache_read",
+        "cache_rows",
+        "cache_tile",
+        "recompute",
+        "in",
+        "stage",
+    )
 
     def __init__(self, text: str, nest: LoopNest, target: Target) -> None:
         self.tokens, self.at = _tokens(text), 0
@@ -101,7 +110,7 @@ class ScheduleParser:
     @property
     def expected_stages(self) -> tuple[StagePlan, ...]:
         """The stages that the text must have."""
-        return self.nest.stages
+        return self.nest.stage_plan(None, frozenset(self.builder.recomputed))[0]
 
     # Tokens.
 
@@ -326,6 +335,11 @@ class ScheduleParser:
             self._expect("along")
             inputs.append((name, self._known("axis", axes)))
         self._do(CacheTile(tuple(inputs), tuple(sizes), lanes, pitch), token)
+
+    def _recompute_item(self, token: ScheduleToken) -> None:
+        """Read values that are computed again where they are read."""
+        for name in self._names("value", self.nest.values):
+            self._do(Recompute(name), token)
 
     def _in_item(self, token: ScheduleToken) -> None:
         """Read where values are between stages."""

@@ -12,7 +12,6 @@ from attrs import evolve
 
 from passkit.ast.stage import Place
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.actions import Recompute
 from passkit.schedule.apply_tiles import TileBuilder
 from passkit.schedule.loop_nest import NEST, LoopNest
 from passkit.schedule.parse import ScheduleParser, ScheduleToken
@@ -79,11 +78,6 @@ class _TileParser(ScheduleParser):
             self._refuse(str(schedule), self.tokens[0])
         assert isinstance(schedule, Schedule)
         return schedule
-
-    def _recompute_item(self, token: ScheduleToken) -> None:
-        """Read values that are computed again where they are read."""
-        for name in self._names("value", self.nest.values):
-            self._do(Recompute(name), token)
 
     def _in_item(self, token: ScheduleToken) -> None:
         """Read where values are between stages: in a scope, or in an output."""

@@ -162,7 +162,8 @@ def _tile(schedule: NestSchedule, nest: LoopNest, name: str) -> list[str]:
 
 def tile_lines(schedule: NestSchedule, nest: LoopNest, name: str = NEST) -> list[str]:
     """Return the lines of a tile of the text of a schedule: its items and the nest's stages."""
-    stages = [f"stage {name}: {stage_text(s, nest)}" for s in nest.stages]
+    plan, _ = nest.stage_plan(None, frozenset(schedule.recomputed))
+    stages = [f"stage {name}: {stage_text(s, nest)}" for s in plan]
     return [*_items(schedule, nest, name), *stages]
 
 
@@ -195,6 +196,8 @@ def _items(schedule: NestSchedule, nest: LoopNest, name: str) -> Iterable[str]:
         sizes = " ".join(map(str, tile.sizes))
         inputs = " ".join(f"x{k} along {nest.axes[axis].name}" for k, axis in tile.inputs)
         yield f"cache_tile {sizes} lanes {tile.lanes} pitch {tile.pitch} {inputs}"
+    if schedule.recomputed:
+        yield f"recompute {', '.join(nest.value_names[k] for k in schedule.recomputed)}"
     if schedule.staged:
         yield f"in register {', '.join(nest.value_names[k] for k in schedule.staged)}"
 

@@ -210,6 +210,8 @@ class NestHeuristics:
             registers.
         column_threads: threads of a block that reduces columns.
         column_unroll: vectors that a thread of such a block loads before it uses the first.
+        column_rows: threads of a block that share a column which several stages read.
+        column_bytes: bytes of a row of such a block at least: two sectors of global memory.
         join_unroll: partial results, or vectors of them, that a thread of a block which joins them
             loads before it uses the first.
         max_partial: elements of the partial results that a last block joins, at most: the check for
@@ -244,6 +246,8 @@ class NestHeuristics:
     read_once_length: int = 2048
     column_threads: int = 256
     column_unroll: int = 8
+    column_rows: int = 64
+    column_bytes: int = 64
     join_unroll: int = 8
     max_partial: int = 1 << 24
     short_row: int = 128

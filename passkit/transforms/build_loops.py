@@ -8,6 +8,7 @@ front of the first stage.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from attrs import evolve
 
@@ -136,27 +137,41 @@ class LoopBuilder(NestValues):
         return reduced is not None and any(p.bind is Bind.SERIAL for p in reduced.parts)
 
     def _serial_rows(self, stages: Sequence[Stage], store_guard: Expr | None) -> list[Stmt]:
-        """Return the loops over the steps of a row that is read once, then its results.
+        """Return the loops of each stage over the steps of a row, and what is computed per row.
 
         Each step loads some vectors of each thread before it uses the first.
         """
         reduced = self.schedule.reduced
         assert reduced is not None
-        (first,) = [s for s in stages if s.loops]
-        inner = evolve(first, before=())
-
-        def step(base: Expr, limit: Expr | None) -> tuple[Stmt, ...]:
-            self.cached, self.limit = {}, limit
-            return (*self._cached_loads([first], base), *self._stage(inner, base, None))
-
-        lets, loops = self._stepped(reduced.chunk, step)
-        self.limit = None
-        out: list[Stmt] = [LetStmt(s.var, self._value(s.value, None)) for s in first.before]
-        out += [*lets, *loops]
+        out: list[Stmt] = []
+        bounds: list[Stmt] | None = None
         for stage in stages:
-            if stage is not first:
+            if not stage.loops:
                 out += self._stage(stage, None, store_guard)
+                continue
+            out += [LetStmt(s.var, self._value(s.value, None)) for s in stage.before]
+            lets, loops = self._stepped(reduced.chunk, partial(self._row_step, stage, store_guard))
+            if bounds is None:
+                bounds = lets
+                out += bounds
+            out += loops
+            self.limit = None
         return out
+
+    def _row_step(
+        self, stage: Stage, store_guard: Expr | None, base: Expr, limit: Expr | None
+    ) -> tuple[Stmt, ...]:
+        """Return a step of a stage through a row: loads of inputs, then the stage's loops.
+
+        Args:
+            stage: the stage.
+            store_guard: the condition under which the row exists; None if it does.
+            base: the first point of the step.
+            limit: the end of the points if not all exist.
+        """
+        self.cached, self.limit = {}, limit
+        inner = evolve(stage, before=())
+        return (*self._cached_loads([stage], base), *self._stage(inner, base, store_guard))
 
     def _stepped(
         self, step: int, body: Callable[[Expr, Expr | None], tuple[Stmt, ...]]
@@ -178,6 +193,8 @@ class LoopBuilder(NestValues):
         if isinstance(stop, Select):
             lets.append(index_let(Var("stop", dt.int64), stop))
             stop = Var("stop", dt.int64)
+        if length < step:
+            return lets, [For(base, start, stop, Bind.SERIAL, body(base, stop), step)]
         whole = Var("whole", dt.int64)
         rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
         count = times(Binary("//", rows, literal(step), dt.int64), step)

@@ -1,8 +1,9 @@
 """Column reductions: the threads of a block read several rows at a time, and share their columns.
 
-A thread has one vector of columns. It reduces every ``threads_y``-th row of the block's part, loads
-several rows before it uses the first, and the partial results of the threads of a column meet in
-shared memory, where the first row of threads combines them in order.
+A thread has one vector of columns. In each pass over the rows it has every ``threads_y``-th row of
+the block's part, and loads several rows before it uses the first. The partial results of the
+threads of a column meet in shared memory, where the first row of threads combines them in order.
+Where another pass follows, all threads load the result from there.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ from collections.abc import Sequence
 
 from passkit.ast import Binary, Expr, Load, Var
 from passkit.ast.index import normal
-from passkit.ast.stage import Fold, Let, Stage, Store
+from passkit.ast.stage import Fold, Let, Level, Stage, Store
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Barrier,
     BarrierScope,
     Bind,
+    CachePolicy,
     For,
     If,
     LetStmt,
@@ -25,6 +27,7 @@ from passkit.ir.loop import (
     StorageScope,
     StoreStmt,
     ThreadIndex,
+    VectorLoad,
     VectorStore,
     index_let,
 )
@@ -50,7 +53,6 @@ class ColumnBuilder(LoopBuilder):
         self.down = schedule.reduced.size_of(Bind.THREAD_Y)
         self.unroll = schedule.reduced.size_of(Bind.UNROLL)
         self.results: dict[str, LoopBuffer] = {}
-        self.accumulators: dict[str, Fold] = {}
         axis = self.domain.axes[schedule.columns.axes[0]]
         assert isinstance(axis.extent, int)
         self.column_axis, columns = axis.var, axis.extent
@@ -71,13 +73,15 @@ class ColumnBuilder(LoopBuilder):
         exists: Expr | None = None
         if columns % self.across:
             exists = Binary("<", self.column, literal(columns), dt.bool_)
-        reducing = [s for s in stages if any(isinstance(x, Fold) for x in s.body)]
-        (first,) = reducing
-        body += self._accumulate(first, exists)
-        body += self._combine(exists)
-        for stage in stages:
-            if stage is not first:
-                body += self._finish(stage, exists)
+        passes = [k for k, s in enumerate(stages) if _is_pass(s)]
+        for k, stage in enumerate(stages):
+            is_followed = k < passes[-1]
+            if k not in passes:
+                body += self._finish(stage, exists, is_followed)
+                continue
+            loops = self._pass(stage, exists)
+            body += loops if k == passes[0] else [s for s in loops if not isinstance(s, LetStmt)]
+            body += self._combine(stage, is_followed)
         return tuple(body)
 
     def _first_column(self, tile: Expr, tiles: int) -> Expr:
@@ -87,19 +91,35 @@ class ColumnBuilder(LoopBuilder):
 
     # The loop over rows.
 
-    def _accumulate(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
-        """Return the loops in which each thread reduces its rows."""
+    def _pass(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
+        """Return the loops of a stage in which each thread has its rows.
+
+        Definitions among the statements are of the bounds of these loops. ``exists`` is the
+        condition that the thread's columns exist; None if all do.
+        """
         out: list[Stmt] = []
-        for fold in (s for s in stage.body if isinstance(s, Fold)):
+        for fold in _reductions(stage):
             name = f"{fold.var.name}_sum"
             assert fold.buffer is not None
-            self.accumulators[fold.buffer] = fold
             self.results[fold.buffer] = self._array(name, fold.identity.dtype, self.width)
             out += self._each_column((StoreStmt(name, self._position(), fold.identity),))
+        hoisted = self._hoisted(stage)
         lets, loops = self._stepped(
             self.unroll * self.down, lambda base, stop: self._rows_at(stage, base, stop)
         )
+        loops = [*hoisted, *loops]
         return [*out, *lets, *(loops if exists is None else [If(exists, tuple(loops))])]
+
+    def _hoisted(self, stage: Stage) -> list[Stmt]:
+        """Return the loop that computes a stage's values of columns, into register arrays."""
+        at = self._column_point()
+        statements: list[Stmt] = []
+        for let in stage.before:
+            self._array(_column_array(let), let.var.dtype, self.width)
+            value = self._value(let.value, at)
+            statements.append(LetStmt(let.var, value))
+            statements.append(StoreStmt(_column_array(let), self._position(), let.var))
+        return self._each_column(tuple(statements)) if statements else []
 
     def _rows_at(self, stage: Stage, base: Expr, stop: Expr | None) -> tuple[Stmt, ...]:
         """Return the loads of some rows, then what is reduced of them.
@@ -113,6 +133,8 @@ class ColumnBuilder(LoopBuilder):
         self.stage_number += 1
         where = plus(plus(base, times(u, self.down)), self._loop_variable(Bind.THREAD_Y))
         values = {axis.var.name: row, self.column_axis.name: plus(self.column, self._position())}
+        for s in stage.before:
+            values[s.var.name] = Load(_column_array(s), self._position(), s.var.dtype)
         at = Point(row, self._position(), values)
 
         def unrolled(*body: Stmt) -> Stmt:
@@ -131,9 +153,8 @@ class ColumnBuilder(LoopBuilder):
                 value = Load(load.buffer, self._index(load.index, at), load.dtype)
                 out.append(unrolled(*self._each_column((StoreStmt(name, self._local(), value),))))
                 self.cached[load.buffer, normal(load.index, self.extents)] = name
-        lets = [LetStmt(s.var, self._value(s.value, at)) for s in stage.before]
         reduced = [self._reducing(s, at) for s in stage.body]
-        statements = (*lets, *(s for s in reduced if s is not None))
+        statements = tuple(s for s in reduced if s is not None)
         out.append(unrolled(*self._each_column(statements)))
         return tuple(out)
 
@@ -170,16 +191,24 @@ class ColumnBuilder(LoopBuilder):
 
     # Combination in shared memory.
 
-    def _combine(self, exists: Expr | None) -> list[Stmt]:
-        """Return the statements in which the first row of threads combines all partial results."""
-        if self.down == 1:
+    def _combine(self, stage: Stage, is_followed: bool) -> list[Stmt]:
+        """Return the statements that combine the partial results of a stage.
+
+        The first row of threads does it. With ``is_followed`` all threads get the results: another
+        pass follows.
+        """
+        reductions = _reductions(stage)
+        if self.down == 1 or not reductions:
             return []
         tx, ty = self._loop_variable(Bind.THREAD_X), self._loop_variable(Bind.THREAD_Y)
         out: list[Stmt] = []
         sums: list[Stmt] = []
+        totals: list[Stmt] = []
+        loads: list[Stmt] = []
         y = Var("y", dt.int64)
-        for buffer, fold in self.accumulators.items():
-            name, dtype = self.results[buffer].name, fold.identity.dtype
+        for fold in reductions:
+            assert fold.buffer is not None
+            name, dtype = self.results[fold.buffer].name, fold.identity.dtype
             shared = f"{name}s"
             extent = self.down * self.across
             self.arrays[shared] = LoopBuffer(shared, dtype, StorageScope.SHARED, extent, True)
@@ -189,28 +218,58 @@ class ColumnBuilder(LoopBuilder):
             total = Load(name, self._position(), dtype)
             sum_of_both = combined(fold.combine, total, Load(shared, theirs, dtype))
             sums += self._each_column((StoreStmt(name, self._position(), sum_of_both),))
+            first = times(tx, self.width)
+            totals.append(VectorStore(shared, first, name, literal(0), self.width))
+            loads.append(
+                VectorLoad(name, literal(0), shared, first, self.width, CachePolicy.SHARED)
+            )
         loop = For(y, literal(1), literal(self.down), Bind.UNROLL, tuple(sums))
         is_first = Binary("==", ty, literal(0), dt.bool_)
-        return [*out, Barrier(BarrierScope.BLOCK), If(is_first, (loop,))]
+        barrier = Barrier(BarrierScope.BLOCK)
+        if not is_followed:
+            return [*out, barrier, If(is_first, (loop,))]
+        return [*out, barrier, If(is_first, (loop, *totals)), barrier, *loads]
 
     # Results.
 
-    def _finish(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
-        """Return the statements that compute and store the values of columns."""
-        self.cached = {}
-        values = {self.column_axis.name: plus(self.column, self._position())}
-        at = Point(self.column, self._position(), values)
-        statements: list[Stmt] = []
+    def _finish(self, stage: Stage, exists: Expr | None, is_followed: bool) -> list[Stmt]:
+        """Return the statements that compute and store the values of columns.
+
+        The first row of threads stores outputs. Where another pass follows, all threads have the
+        values that it reads in registers. ``exists`` is the condition that the thread's columns
+        exist; None if all do.
+        """
+        at = self._column_point()
+        lets: list[Stmt] = []
+        inner: list[Stmt] = []
+        outputs: list[Stmt] = []
         for s in (*stage.before, *stage.body):
             if isinstance(s, Let):
-                statements.append(LetStmt(s.var, self._value(s.value, at)))
-            elif isinstance(s, Store):
+                lets.append(LetStmt(s.var, self._value(s.value, at)))
+            elif isinstance(s, Store) and self._is_param(s.buffer):
                 index = self._index(s.index, at)
-                statements.append(StoreStmt(s.buffer, index, self._value(s.value, at), s.stream))
-        is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
-        if exists is not None:
-            is_first = Binary("&", is_first, exists, dt.bool_)
-        return [If(is_first, tuple(self._each_column(tuple(statements))))]
+                outputs.append(StoreStmt(s.buffer, index, self._value(s.value, at), s.stream))
+            elif isinstance(s, Store) and is_followed:
+                value = self._value(s.value, at)
+                name = f"{s.buffer}_column"
+                self.results[s.buffer] = self._array(name, value.dtype, self.width)
+                inner.append(StoreStmt(name, self._position(), value))
+        out: list[Stmt] = []
+        if inner:
+            loop = tuple(self._each_column((*lets, *inner)))
+            out += loop if exists is None else [If(exists, loop)]
+        if outputs:
+            is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
+            if exists is not None:
+                is_first = Binary("&", is_first, exists, dt.bool_)
+            out.append(If(is_first, tuple(self._each_column((*lets, *outputs)))))
+        return out
+
+    def _column_point(self) -> Point:
+        """Return the point of the thread's columns, outside of the loop over rows."""
+        self.cached = {}
+        values = {self.column_axis.name: plus(self.column, self._position())}
+        return Point(self.column, self._position(), values)
 
     def _place(self, buffer: str, index: Expr, at: Point | None) -> tuple[str, Expr]:
         """Return where an access goes: a reduced value is in its accumulator."""
@@ -221,3 +280,18 @@ class ColumnBuilder(LoopBuilder):
     def _linear(self, index: Expr, at: Point) -> Expr | None:
         """Return None: indices are sums of the row and the column."""
         return None
+
+
+def _is_pass(stage: Stage) -> bool:
+    """Return whether a stage runs over the rows, and does not compute values of columns alone."""
+    return any(loop.level is Level.THREAD for loop in stage.loops)
+
+
+def _reductions(stage: Stage) -> list[Fold]:
+    """Return the reductions of a stage."""
+    return [s for s in stage.body if isinstance(s, Fold)]
+
+
+def _column_array(let: Let) -> str:
+    """Return the name of the register array with a value of the thread's columns."""
+    return f"{let.var.name}_column"

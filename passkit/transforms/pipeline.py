@@ -18,6 +18,7 @@ from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule, StagedValue
@@ -77,10 +78,21 @@ class LoweredNest:
     blocks: Extent
 
 
-def scalar_stages(group: Group, schedule: Schedule, staged: tuple[int, ...]) -> KernelAST:
-    """Return the stages of a group, with the values between them in registers."""
-    in_registers = tuple(StagedValue(value, Place.LANES) for value in staged)
-    plain = evolve(schedule, staged=in_registers, nest=None)
+def scalar_stages(
+    group: Group, info: DomainInfo, schedule: Schedule, nest: NestSchedule
+) -> KernelAST:
+    """Return the stages of a group, with the values between them in registers.
+
+    Args:
+        group: the group.
+        info: its iteration domain.
+        schedule: its stages, with the usual storage of values between them.
+        nest: which of these values stay in registers, and which are computed again.
+    """
+    in_registers = tuple(StagedValue(value, Place.LANES) for value in nest.staged)
+    loop_nest = LoopNest(info, schedule.stages, schedule.staged)
+    stages, _ = loop_nest.stage_plan(None, frozenset(nest.recomputed))
+    plain = evolve(schedule, stages=stages, staged=in_registers, nest=None)
     ast, _ = lower_single_nest(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
@@ -105,7 +117,7 @@ def lower_nest(
         aliased: the positions of parameters that may share memory with another.
         observe: called with the name of each transform and the kernel behind it.
     """
-    ast = scalar_stages(group, schedule, nest.staged)
+    ast = scalar_stages(group, info, schedule, nest)
     names = frozenset(ast.params[k].name for k in aliased)
     builder = _builder_of(nest)(ast, info.domain, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, info, nest))
@@ -204,7 +216,7 @@ def lower_joined(
         info = analyze_domain(own.graph)
         assert isinstance(info, DomainInfo) and plan.nest is not None  # the planner saw to that
         names = parameter_names(group, part)
-        ast = scalar_stages(own, plan, plan.nest.staged)
+        ast = scalar_stages(own, info, plan, plan.nest)
         inside = frozenset(name for name, whole in names.items() if whole in shared)
         builder = _builder_of(plan.nest)(ast, info.domain, plan.nest, inside)
         kernel, own_sizes, count = builder.kernel(_index_bits(ast, info, plan.nest))

@@ -104,6 +104,44 @@ def test_accesses_of_gathered_rows_follow_their_indices() -> None:
     assert not failures_of([("columns", pk.parse(GATHERED_COLUMNS), {}, ({},))])
 
 
+SEVERAL_PASSES = (
+    "x: f32[{n}, {m}]; return softmax(x, axis=0)",
+    "x: f64[{n}, {m}]; return softmax(x, axis=0)",
+    "x: f16[{n}, {m}]; return softmax(x, axis=0)",
+    "x: f32[{n}, 3, {m}]; return softmax(x, axis=0)",
+    "x: f32[2, {n}, {m}]; return log_softmax(x, axis=1)",
+    (
+        "x: f32[{n}, {m}]; w: f32[{m}]; b: f32[{m}]; c = sub(x, reduce_mean(x, axis=0));"
+        "v = reduce_mean(mul(c, c), axis=0); s = mul(rsqrt(add(v, 0.001)), exp(w));"
+        "return add(mul(c, s), b), v, s"
+    ),
+    "x: f32[{n}, {m}]; w: f32[{m}]; e = exp(w); s = reduce_sum(mul(x, e), axis=0); return s, e",
+    "x: f32[{n}, {m}]; return reduce_sum(exp(x), axis=0), tanh(x)",
+)
+"""Reductions along another axis than the last one, with points that are read again or stored."""
+
+
+def test_columns_are_read_in_several_passes() -> None:
+    """The rows of a block's columns are read once per stage, by the same threads each time."""
+    jobs = []
+    for n, m in ((1, 1), (5, 3), (70, 1), (130, 20), (257, 64), (700, 7)):
+        for k, text in enumerate(SEVERAL_PASSES):
+            jobs.append((f"{n} {m} {k}", pk.parse(text.format(n=n, m=m)), {}, ({},)))
+
+    assert not failures_of(jobs)
+
+
+@pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
+def test_long_rows_are_read_in_several_passes(text: str) -> None:
+    """A row that does not fit in the registers of a block is read once per stage."""
+    graphs = {n: pk.parse(f"x: f32[2, {n}]; return {text}") for n in (33_000, 40_001)}
+
+    assert not failures_of([(str(n), graph, {}, ({},)) for n, graph in graphs.items()])
+    for graph in graphs.values():
+        (group,) = pk.templates(graph, target="cuda")
+        assert group.nest.rule == "rows"
+
+
 def test_packed_updates_in_place() -> None:
     """Adam is one packed kernel whose outputs take the memory of its inputs."""
     _, graph = adam([10, 300, 700, 41])

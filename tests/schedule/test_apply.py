@@ -99,7 +99,12 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         r"split i1 2 serial: axis i1 has no open",
     ),
     ("axis.uncovered", SOFTMAX, WIDE, r"the parts of axis i1 have 128 points together, of 1024"),
-    ("action.cpu", SOFTMAX, (Recompute("exp_1"),), r"recompute exp_1: threads of a GPU keep what"),
+    (
+        "recompute.value",
+        SOFTMAX,
+        (Recompute("reduce_max_1"),),
+        r"reduce_max_1 is no value of each point",
+    ),
     (
         "tile.number",
         POINTS,
@@ -203,7 +208,7 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         "bind.serial_rows",
         SOFTMAX,
         (*ROWS, *ROW[:2], SplitAxis("i1", None, S), READ, KEEP),
-        r"axis i1 has a serial part, and the rows are read more than once",
+        r"axis i1 has a serial part, so that exp_1 does not stay in registers",
     ),
     (
         "bind.chunks",

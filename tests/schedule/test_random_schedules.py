@@ -16,6 +16,7 @@ from passkit.schedule.actions import (
     CacheRead,
     CacheRows,
     CacheTile,
+    Recompute,
     SetScope,
     StorageScope,
 )
@@ -40,6 +41,9 @@ GRAPHS = (
     "x: f32[2, 70, 66]; return reduce_max(exp(x), axis=1)",
     "x: f32[100, 32]; y: f32[32]; return reduce_sum(mul(x, y), axis=0)",
     "x: f32[3, 1001]; return reduce_sum(exp(x), axis=1)",
+    "x: f32[3, 70, 24]; return softmax(x, axis=1)",
+    "x: f16[45, 20]; w: f16[20]; return mul(sub(x, reduce_mean(x, axis=0)), exp(w))",
+    "x: f32[5, 517]; return softmax(x)",
     "x: f32[37, 33]; b: f32[33]; return add(exp(x), b), sub(x, b)",
     "x: f32[36, 72]; y: f32[72, 36]; return add(transpose(x, axes=(1, 0)), y)",
     "x: f16[3, 40, 24]; y: f16[24, 3, 40]; return mul(transpose(x, axes=(2, 0, 1)), y)",
@@ -83,12 +87,16 @@ def random_actions(nest: Any, rng: Any) -> tuple[Action, ...]:
 
 
 def registers(nest: Any, rng: Any, share: float) -> tuple[Action, ...]:
-    """Return actions for all staged values, and for a ``share`` of the inputs at the own point."""
+    """Return actions for all values between stages, and for some inputs at the own point.
+
+    A ``share`` of the inputs is cached. Values stay in registers, or are all computed again.
+    """
     cached = [k for k in nest.traffic.streams if rng.random() < share]
-    return (
-        *(CacheRead(f"x{k}", StorageScope.REGISTER) for k in cached),
-        *(SetScope(nest.value_names[k], StorageScope.REGISTER) for k in nest.traffic.staged),
-    )
+    names = nest.value_names
+    values: list[Action] = [SetScope(names[k], StorageScope.REGISTER) for k in nest.traffic.staged]
+    if rng.random() < 0.5:
+        values = [Recompute(names[k]) for k in nest.all_recomputed]
+    return (*(CacheRead(f"x{k}", StorageScope.REGISTER) for k in cached), *values)
 
 
 def tile_actions(nest: Any, rng: Any) -> tuple[Action, ...]:

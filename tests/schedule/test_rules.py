@@ -116,12 +116,12 @@ def test_a_kernel_without_a_rule_has_no_nest() -> None:
     """A diagnostic in place of actions is the reason if no other rule applies."""
 
     def none(nest: Any, target: Any) -> Any:
-        return Diagnostic("memory.registers", {"length": 5})
+        return Diagnostic("domain.empty", {"axis": "i0"})
 
     with rule(none, "elementwise"):
         (group,) = pk.templates(pk.parse(ADD), target="cuda")
     assert group.nest.rule == "" and group.nest.resources is None
-    assert "no schedule of a nest: a row of 5 elements does not fit" in str(group)
+    assert "no schedule of a nest: axis i0, over which it reduces, has no elements" in str(group)
     with rule(lambda nest, target: None, "elementwise"):
         (group,) = pk.templates(pk.parse(ADD), target="cuda")
     assert group.nest.as_dict()["code"] == "rule.none"
