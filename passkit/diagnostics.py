@@ -57,7 +57,7 @@ TEXTS: dict[str, str] = {
     "bind.vectors": "axes {axes} have vectors, and one can",
     "bind.whole": "{action}: a loop takes what is left of an axis; its size is None",
     "block.access": "threads that go through rows meet in {buffer}",
-    "block.dtype": "{value} is {dtype}; blocks compute several nests in float32",
+    "block.dtype": "{value} is {dtype}; blocks compute matrix products of float32",
     "block.lanes": "rows of {part} have {lanes} threads; a part of a warp of {warp} is possible",
     "block.order": "a part of the kernel has the loops of {composition}, not those of rows",
     "block.product": "the tile of {product} is no matrix of known size and strides",

@@ -20,8 +20,8 @@ from passkit.ir.loop import WARP
 from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
-from passkit.schedule.block_memory import VECTOR, is_along_steps, vector_of, with_arrays
-from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_memory import is_along_steps, vector_of, with_arrays
+from passkit.schedule.block_nest import VECTOR, BlockNest, ProductPart, RowPart
 from passkit.schedule.limits import resident_blocks
 from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target
@@ -206,7 +206,8 @@ def _row_map(part: RowPart, threads: int) -> tuple[float, RowMap] | None:
 
     A row that is reduced has as many threads in any tile.
     """
-    vectors = -(-part.length // VECTOR)
+    vector = part.vector
+    vectors = -(-part.length // vector)
     counts = [n for n in (1, 2, 4, 8, 16, WARP) if n < 2 * vectors]
     if part.is_reduced:
         lanes = next((n for n in counts if vectors <= n * ROW_VECTORS), WARP)
@@ -217,13 +218,13 @@ def _row_map(part: RowPart, threads: int) -> tuple[float, RowMap] | None:
     for lanes in counts:
         used = min(threads, -(-part.rows * lanes // WARP) * WARP)
         own, passes = -(-vectors // lanes), -(-part.rows * lanes // used)
-        each = own * VECTOR * 16 + 70 if part.is_reduced else own * 14
+        each = own * vector * 16 + 70 if part.is_reduced else own * 14
         if own <= 4 * MOST_VECTORS:
             costs.append((passes * used / WARP * each, -lanes))  # side by side, if it may be
     if not costs:
         return None
     cost, lanes = min(costs)
-    return cost, RowMap(-lanes, VECTOR)
+    return cost, RowMap(-lanes, vector)
 
 
 # Memory.
@@ -253,7 +254,7 @@ def _registers(nest: BlockNest, maps: Iterable[ProductMap | RowMap]) -> Iterator
             yield own.rows * own.columns + VECTOR * (own.rows + own.columns) + 40
         else:
             assert isinstance(part, RowPart)
-            yield 3 * VECTOR * -(-part.length // (VECTOR * own.lanes)) + 48
+            yield 3 * VECTOR * -(-part.length // (part.vector * own.lanes)) + 48
 
 
 RULES = (("dot_tile", dot_tile),)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from attrs import frozen
 
 from passkit.ir.loop import LaunchShape
+from passkit.values.dtype import DType
 
 
 @frozen
@@ -68,7 +69,7 @@ class BlockSchedule:
         pitches: for values in shared memory, by position in the group, the elements from one row
             to the next.
         homes: the array of each value in shared memory, in the order of the values.
-        arrays: the arrays in shared memory, and their elements.
+        arrays: the arrays in shared memory, the dtypes of their elements, and how many they have.
         is_early: whether the operands of all products are loaded at the begin, each into memory of
             its own; else those of a product take the place of those of the one before.
     """
@@ -78,7 +79,7 @@ class BlockSchedule:
     parts: tuple[ProductMap | RowMap, ...]
     pitches: tuple[tuple[int, int], ...] = ()
     homes: tuple[str, ...] = ()
-    arrays: tuple[tuple[str, int], ...] = ()
+    arrays: tuple[tuple[str, DType, int], ...] = ()
     is_early: bool = False
 
     @property
@@ -89,4 +90,4 @@ class BlockSchedule:
     @property
     def shared_nbytes(self) -> int:
         """Return the bytes of shared memory of a block."""
-        return sum(-(-n * 4 // 16) * 16 for _, n in self.arrays)
+        return sum(-(-n * dtype.nbytes // 16) * 16 for _, dtype, n in self.arrays)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
-from passkit.schedule.block_memory import VECTOR, with_arrays
-from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_memory import with_arrays
+from passkit.schedule.block_nest import VECTOR, BlockNest, ProductPart, RowPart
 from passkit.target import Target
 
 SHARED_NBYTES = 48 << 10
@@ -74,7 +74,7 @@ def _check_rows(number: int, part: RowPart, own: RowMap) -> Diagnostic | None:
     lanes = own.lanes
     if lanes < 1 or WARP % lanes:
         return Diagnostic("block.lanes", {"part": f"p{number}", "lanes": lanes, "warp": WARP})
-    if own.vector != VECTOR:
-        data = {"part": f"p{number}", "width": own.vector, "vector": VECTOR}
+    if own.vector != part.vector:
+        data = {"part": f"p{number}", "width": own.vector, "vector": part.vector}
         return Diagnostic("block.vector", data)
     return None

@@ -8,10 +8,8 @@ from attrs import evolve, frozen
 
 from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
-from passkit.schedule.block_nest import BlockNest, Operand, ProductPart, RowPart
-
-VECTOR = 4
-"""The elements of an access to shared memory."""
+from passkit.schedule.block_nest import VECTOR, BlockNest, Operand, ProductPart, RowPart
+from passkit.values.dtype import DType, float32
 
 
 def is_along_steps(step: int, outer: int) -> bool:
@@ -54,10 +52,11 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
     """Return a schedule with the arrays in shared memory that its maps need.
 
     Values whose bytes the tiling shares, so that a part replaces one by the other, lie in one
-    array. So do values of which one is written when no later part reads the other: the result of a
-    product replaces its operands when all threads have read them. Arrays have room for the rows
-    and columns that register blocks, or the threads of a pass over rows, have beyond the last one.
-    Operands that lie in device memory have arrays of their own.
+    array. So do values of one dtype of which one is written when no later part reads the other: the
+    result of a product replaces its operands when all threads have read them. Arrays have room for
+    the rows and columns that register blocks, or the threads of a pass over rows, have beyond the
+    last one; those of `BlockNest.flat` do not. Operands that lie in device memory have arrays of
+    their own.
 
     Args:
         nest: the parts of the kernel, whose values have no pitches yet.
@@ -66,14 +65,23 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
     first: dict[tuple[object, ...], str] = {}
     names = {b.name: first.setdefault((b.offset, b.extent, b.dtype), b.name) for b in nest.shared}
     rows, lengths = _padded_rows(nest, schedule, names), _row_lengths(nest, schedule, names)
-    pitches = {name: odd_pitch(length) for name, length in lengths.items()}
+    flat = {names[b] for b in nest.flat}
+    pitches = {
+        name: length if name in flat else odd_pitch(length) for name, length in lengths.items()
+    }
+    extents = {b.name: b.extent for b in nest.shared}
     homes = _homes(nest, names)
-    arrays: dict[str, int] = {}
+    dtypes = {b.name: b.dtype for b in nest.shared}
+    arrays: dict[str, tuple[DType, int]] = {}
     for name in rows:
         home = homes[name]
-        arrays[home] = max(arrays.get(home, 0), rows[name] * pitches.get(name, 1))
+        _, extent = arrays.get(home, (dtypes[name], 0))
+        own = extents[name] if name in flat else rows[name] * pitches.get(name, 1)
+        assert isinstance(own, int)  # the planner saw to that
+        arrays[home] = dtypes[name], max(extent, own)
     for operand in staged_operands(nest, schedule):
-        arrays[operand.name] = max(arrays.get(operand.name, 0), operand.extent)
+        _, extent = arrays.get(operand.name, (float32, 0))
+        arrays[operand.name] = float32, max(extent, operand.extent)
     pitched = zip(nest.values, nest.shared, strict=True)
     return evolve(
         schedule,
@@ -81,7 +89,7 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
             (value, pitches[names[b.name]]) for value, b in pitched if names[b.name] in pitches
         ),
         homes=tuple(homes[names[b.name]] for b in nest.shared),
-        arrays=tuple(arrays.items()),
+        arrays=tuple((name, *array) for name, array in arrays.items()),
     )
 
 
@@ -97,12 +105,14 @@ def _homes(nest: BlockNest, names: Mapping[str, str]) -> dict[str, str]:
             begins.setdefault(name, number)
         for name in (home for n, home in names.items() if n in part.reads | part.writes):
             ends[name] = number
+    dtypes = {b.name: b.dtype for b in nest.shared}
     homes: dict[str, str] = {}
     free: dict[str, int] = {}  # arrays, and the part behind which, or in which, they are free
     for name in sorted(begins, key=begins.__getitem__):
         begin = begins[name]
         is_product = isinstance(nest.parts[begin], ProductPart)
-        array = next((a for a, end in free.items() if end < begin + is_product), name)
+        fits = (a for a, end in free.items() if end < begin + is_product)
+        array = next((a for a in fits if dtypes[a] is dtypes[name]), name)
         homes[name] = array
         free[array] = ends[name]
     return homes
@@ -298,10 +308,12 @@ def regions_around(
 def unwritten_regions(nest: BlockNest, schedule: BlockSchedule) -> list[list[Region]]:
     """Return the rows and columns of values that are read and that no part writes, by value.
 
-    They are beyond the last row or column, where register blocks and vectors reach. What reads them
+    They are beyond the last row or column, where register blocks and vectors reach; in arrays that
+    are flat none is. What reads them
     has no effect, but reads no memory that nothing has written.
     """
-    names = dict(zip((b.name for b in nest.shared), schedule.homes, strict=True))
+    homes = zip((b.name for b in nest.shared), schedule.homes, strict=True)
+    names = {name: home for name, home in homes if name not in nest.flat}
     pitches = dict(schedule.pitches)
     pitch = {b.name: pitches.get(v, 1) for v, b in zip(nest.values, nest.shared, strict=True)}
     written: dict[tuple[str, int], tuple[int, int]] = {}

@@ -9,6 +9,10 @@ from passkit.ast.stage import Buffer, Let, Stage
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 
+VECTOR = 4
+"""The elements of an access to float32."""
+ACCESS_NBYTES = 16
+"""The bytes of an access."""
 ROW = Var("own_row", dt.int64)
 """The row of a tile that a statement is executed for, counted from the tile's first."""
 
@@ -78,10 +82,12 @@ class RowPart:
         axis: the variable along a row.
         length: the elements of a row.
         is_reduced: whether a row is reduced.
+        vector: the elements of its accesses, as many of its widest dtype as an access has.
         reads: the buffers that it reads.
         writes: those that it writes.
         wide: those of them in shared memory that it goes through along a row.
         partial: those that it writes from another than the first element of a row on.
+        scattered: those in shared memory that it accesses at other points than of the own row.
     """
 
     stages: tuple[Stage, ...]
@@ -90,10 +96,12 @@ class RowPart:
     axis: Var
     length: int
     is_reduced: bool
+    vector: int
     reads: frozenset[str]
     writes: frozenset[str]
     wide: frozenset[str]
     partial: frozenset[str]
+    scattered: frozenset[str]
 
 
 @frozen(eq=False)
@@ -108,6 +116,8 @@ class BlockNest:
         lets: the definitions of a tile's coordinates.
         parts: the parts, in order.
         tiles: the number of tiles.
+        flat: the arrays whose rows follow each other without a gap, as parts compute the index of
+            an element of any row.
     """
 
     params: tuple[Buffer, ...]
@@ -117,3 +127,4 @@ class BlockNest:
     lets: tuple[Let, ...]
     parts: tuple[ProductPart | RowPart, ...]
     tiles: Extent
+    flat: frozenset[str] = frozenset()

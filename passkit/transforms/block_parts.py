@@ -5,12 +5,14 @@ Definitions of the tile's coordinates that several parts have are one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from attrs import evolve
 
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.tilemap import TileMap
-from passkit.ast.stage import Dot, Place, Stage
+from passkit.ast.stage import Buffer, Dot, Place, Stage
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
@@ -56,17 +58,36 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
             if isinstance(own, Diagnostic):
                 return own
             parts.append(own)
+    flat = _flat_arrays(parts, arrays)
+    for own in (p for p in parts if isinstance(p, ProductPart)):
+        buffer = next((b for b in sorted(own.reads | own.writes) if b in flat), None)
+        if buffer is not None:
+            return Diagnostic("block.access", {"buffer": buffer})
     params = params_of(group.graph)
     lets = tuple(tile.lets)
-    return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles)
+    return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles, flat)
+
+
+def _flat_arrays(
+    parts: Iterable[ProductPart | RowPart], arrays: Iterable[Buffer]
+) -> frozenset[str]:
+    """Return the arrays that a part accesses at other points than those of the own row.
+
+    Values whose bytes the tiling shares lie in one array.
+    """
+    scattered = {b for p in parts if isinstance(p, RowPart) for b in p.scattered}
+    places = {(b.offset, b.extent, b.dtype) for b in arrays if b.name in scattered}
+    return frozenset(b.name for b in arrays if (b.offset, b.extent, b.dtype) in places)
 
 
 def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:
-    """Return why GPUs have no schedule of a group with these nests: a dtype, or an order."""
-    for node in group.graph.nodes:
-        for entry in node.entries:
+    """Return why GPUs have no schedule of these nests: products of a dtype, or an order."""
+    contractions = {part.results[0] for part in multi_nest.nests if part.schedule is None}
+    for node in (group.graph.nodes[k] for k in sorted(contractions)):
+        for entry in (*node.inputs, *node.entries):
             if entry.dtype is not dt.float32:
-                return Diagnostic("block.dtype", {"value": node.label, "dtype": entry.dtype})
+                data = {"value": entry.node.label, "dtype": entry.dtype}
+                return Diagnostic("block.dtype", data)
     for part in multi_nest.nests:
         if part.schedule is None:
             continue

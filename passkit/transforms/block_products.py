@@ -26,13 +26,12 @@ from passkit.ir.loop import (
 )
 from passkit.schedule.block import ProductMap
 from passkit.schedule.block_memory import (
-    VECTOR,
     ProductSide,
     StagedOperand,
     sides_of,
     vector_of,
 )
-from passkit.schedule.block_nest import ProductPart
+from passkit.schedule.block_nest import VECTOR, ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

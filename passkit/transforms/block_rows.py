@@ -156,11 +156,13 @@ class RowPartBuilder:
             is_known = load.buffer in self.values.params or load.buffer in self.values.homes
             key = load.buffer, normal(load.index, Known(()))
             is_shared = self.values.is_shared(load.buffer)
-            if key in self.cached or not is_known or (is_shared and key[1].constant != 0):
+            if key in self.cached or not is_known or load.buffer in self.values.flat:
+                continue
+            if is_shared and key[1].constant != 0:
                 continue
             width = self.map.vector
             name = f"{self.prefix}_{load.buffer}_{len(self.cached)}"
-            self.cached[key] = self.values.register(name, self.own * width)
+            self.cached[key] = self.values.register(name, self.own * width, load.dtype)
             out += self._loads_of(load, name)
         return out
 
@@ -239,7 +241,7 @@ class RowPartBuilder:
         conditions: list[Expr] = []
         if self.map.lanes > 1:
             conditions.append(Binary("==", self.lane, literal(0), dt.bool_))
-        if not self.values.is_shared(s.buffer):
+        if self._is_exact(s.buffer):
             conditions += self.conditions
         return [guarded(conditions, self._store(s, ONCE))]
 
@@ -272,9 +274,13 @@ class RowPartBuilder:
         k, width = index_var("k"), self.map.vector
         for s in body:
             is_store = isinstance(s, StageStore) and self.values.is_shared(s.buffer)
-            if is_store and isinstance(s, StageStore) and self._runs_along(s.index):
-                name = self.values.register(f"{self.prefix}_{s.buffer}_out", width)
-                inner.append(StoreStmt(name, k, self._value(s.value, place)))
+            if is_store and isinstance(s, StageStore) and s.buffer in self.values.flat:
+                inner += self._element_statement(s, place)
+            elif is_store and isinstance(s, StageStore) and self._runs_along(s.index):
+                value = self._value(s.value, place)
+                name = f"{self.prefix}_{s.buffer}_out"
+                self.values.register(name, width, value.dtype)
+                inner.append(StoreStmt(name, k, value))
                 index = self._in_array(s.buffer, s.index, point)
                 array = self.values.array(s.buffer)
                 after.append(VectorStore(array, index, name, literal(0), width))
@@ -296,8 +302,7 @@ class RowPartBuilder:
                 return [LetStmt(var, self._value(value, place))]
             case StageStore(buffer):
                 store = self._store(s, place)
-                is_param = buffer in self.values.params
-                return [guarded(self.conditions if is_param else (), store)]
+                return [guarded(self.conditions if self._is_exact(buffer) else (), store)]
         assert isinstance(s, Fold)
         value = self._value(s.value, place)
         return [Assign(s.var, combined(s.combine, s.var, value))]
@@ -305,17 +310,22 @@ class RowPartBuilder:
     def _store(self, s: StageStore, place: _Place) -> StoreStmt:
         """Return a store at one position of the row, or of a value of the row."""
         value = self._value(s.value, place)
-        if s.buffer in self.values.params:
+        if self._is_exact(s.buffer):
             index = self._of_row(self._at(s.index, place), self.row)  # only if it exists
-            return StoreStmt(s.buffer, index, value, s.stream)
+            return StoreStmt(self.values.array(s.buffer), index, value, s.stream)
         if self.values.is_shared(s.buffer):
             index = self._in_array(s.buffer, s.index, place.point)
             return StoreStmt(self.values.array(s.buffer), index, value)
         assert place.own is not None
-        name = self.values.register(f"{self.prefix}_{s.buffer}", self.own * self.map.vector)
+        extent = self.own * self.map.vector
+        name = self.values.register(f"{self.prefix}_{s.buffer}", extent, value.dtype)
         return StoreStmt(name, place.own, value)
 
     # Values.
+
+    def _is_exact(self, buffer: str) -> bool:
+        """Return whether a buffer has no room for rows that do not exist."""
+        return buffer in self.values.params or buffer in self.values.flat
 
     def _at(self, x: Expr, place: _Place) -> Expr:
         """Return an index at a position of the row."""
@@ -329,14 +339,15 @@ class RowPartBuilder:
             key = x.buffer, normal(x.index, Known(()))
             if place.own is not None and key in self.cached:
                 return Load(self.cached[key], place.own, x.dtype)
-            if x.buffer in self.values.params:
-                index = self._value(x.index, place)
-                return Load(x.buffer, self._of_row(index, self.read_row), x.dtype)
+            if self._is_exact(x.buffer):
+                index = self._of_row(self._value(x.index, place), self.read_row)
+                return Load(self.values.array(x.buffer), index, x.dtype)
             if self.values.is_shared(x.buffer):
                 index = self._in_array(x.buffer, x.index, place.point)
                 return Load(self.values.array(x.buffer), index, x.dtype)
             assert place.own is not None
-            name = self.values.register(f"{self.prefix}_{x.buffer}", self.own * self.map.vector)
+            extent = self.own * self.map.vector
+            name = self.values.register(f"{self.prefix}_{x.buffer}", extent, x.dtype)
             return Load(name, place.own, x.dtype)
         if isinstance(x, Var):
             if x == self.part.axis and place.point is not None:

@@ -79,10 +79,11 @@ class BlockValues:
         pitches = dict(schedule.pitches)
         values = zip(nest.values, nest.shared, strict=True)
         self.pitches = {b.name: pitches.get(value, 1) for value, b in values}
+        self.flat = nest.flat
         self.definitions = {x.var.name: x.value for x in nest.lets}
         self.arrays: dict[str, LoopBuffer] = {
-            name: LoopBuffer(name, dt.float32, StorageScope.SHARED, extent, True)
-            for name, extent in schedule.arrays
+            name: LoopBuffer(name, dtype, StorageScope.SHARED, extent, True)
+            for name, dtype, extent in schedule.arrays
         }
 
     def settled(self, x: Expr) -> Expr:
@@ -93,9 +94,9 @@ class BlockValues:
             return literal(int(x.size))
         return replace_children(x, self.settled)
 
-    def register(self, name: str, extent: int) -> str:
-        """Add a register array of float32, and return its name."""
-        array = LoopBuffer(name, dt.float32, StorageScope.REGISTER, extent, True)
+    def register(self, name: str, extent: int, dtype: dt.DType = dt.float32) -> str:
+        """Add a register array, and return its name."""
+        array = LoopBuffer(name, dtype, StorageScope.REGISTER, extent, True)
         self.arrays.setdefault(name, array)
         return name
 

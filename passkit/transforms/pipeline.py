@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from attrs import evolve, frozen
 
@@ -10,7 +10,7 @@ from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.ast import Var
-from passkit.ast.stage import KernelAST, Level, Loop, Phase, Place, Stage
+from passkit.ast.stage import Buffer, KernelAST, Level, Loop, Phase, Place, Stage, Store
 from passkit.ast.stage import Part as StagePart
 from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
@@ -164,7 +164,7 @@ def lower_block(
         )
     nest = evolve(nest, parts=tuple(_with_short_forms(nest, p) for p in nest.parts))
     names = frozenset(nest.params[k].name for k in aliased)
-    limit = (1 << 31) - max((n for _, n in block.arrays), default=0)
+    limit = (1 << 31) - max((n for _, _, n in block.arrays), default=0)
     extents = [*(b.extent for b in nest.params), nest.tiles]
     fits = all(isinstance(n, int) and n < limit for n in extents)
     kernel, sizes, blocks = BlockBuilder(nest, block, names).kernel(32 if fits else 64)
@@ -174,17 +174,33 @@ def lower_block(
 
 
 def _with_short_forms(nest: BlockNest, part: ProductPart | RowPart) -> ProductPart | RowPart:
-    """Return a part whose maxima leave out NaN, and whose quotients are shorter, where they may."""
+    """Return a part with shorter forms of maxima and quotients, and without narrow floats."""
     if not isinstance(part, RowPart):
         return part
     phase = Phase(
         Loop(Var("tile", int64), literal(0), literal(1), Level.GRID),
         (StagePart((), None, (), part.stages),),
     )
-    ast = KernelAST((*nest.params, *nest.shared), (), (), (phase,))
+    arrays = (*nest.params, *nest.shared)
+    ast = KernelAST(arrays, (), _registers_of(part, {b.name for b in arrays}), (phase,))
+    if any(is_narrow(b.dtype) for b in (*arrays, *ast.scratch)):
+        ast = legalize_floats(ast)
     ast = mark_quotients(with_lost_nans(ast))
     stages = [s for s in ast.phases[0].parts[0].stages if isinstance(s, Stage)]
     return evolve(part, stages=tuple(stages))
+
+
+def _registers_of(part: RowPart, arrays: Container[str]) -> tuple[Buffer, ...]:
+    """Return the values of a part's rows that stay in registers from one stage to the next.
+
+    ``arrays`` are the names of all other buffers.
+    """
+    stored = (s for stage in part.stages for s in stage.body if isinstance(s, Store))
+    return tuple(
+        Buffer(s.buffer, s.value.dtype, Place.LANES, part.length)
+        for s in stored
+        if s.buffer not in arrays
+    )
 
 
 def lower_joined(

@@ -13,7 +13,7 @@ from passkit.ast.tidy import loads_of, map_statement, replace_children
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import substitute
-from passkit.schedule.block_nest import ROW, RowPart
+from passkit.schedule.block_nest import ACCESS_NBYTES, ROW, VECTOR, RowPart
 from passkit.schedule.tiling import Composition
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
 from passkit.values import dtype as dt
@@ -51,26 +51,25 @@ def read_row_part(
         axis=axis,
         length=rows.length,
         is_reduced=any(isinstance(s, Fold) for s in statements),
+        vector=min(VECTOR, ACCESS_NBYTES // _widest(statements)),
         reads=_reads_of(statements),
         writes=frozenset(b for b, _ in stores),
         wide=frozenset(b for b, at in accesses if b in tile.place and at.coefficient(axis) != 0),
         partial=frozenset(b for b, at in stores if at.constant != 0),
+        scattered=frozenset(),
     )
     written: dict[str, set[Sum]] = {}
     for buffer, at in stores:
         if buffer in tile.place:
             written.setdefault(buffer, set()).add(at)
     pitches = {b: 0 if rows.is_single else max(n, 1) for b, n in tile.length_of.items()}
-    problems = (
-        Diagnostic("block.access", {"buffer": buffer})
-        for buffer, index in accesses
-        if buffer in tile.place
-        and not (
-            _is_in_row(result, index, tile.length_of[buffer], pitches[buffer])
-            and _is_of_its_thread(buffer, index, written, tile)
-        )
-    )
-    return next(problems, result)
+    scattered: set[str] = set()
+    for buffer, index in (x for x in accesses if x[0] in tile.place):
+        if not _is_of_its_thread(buffer, index, written, tile):
+            return Diagnostic("block.access", {"buffer": buffer})
+        if not _is_in_row(result, index, tile.length_of[buffer], pitches[buffer]):
+            scattered.add(buffer)
+    return evolve(result, scattered=frozenset(scattered))
 
 
 @frozen(eq=False)
@@ -180,6 +179,13 @@ def _is_of_its_thread(
 def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
     """Return the names of the buffers that statements load from."""
     return frozenset(x.buffer for x in loads_of(statements))
+
+
+def _widest(statements: Sequence[Statement]) -> int:
+    """Return the bytes of the widest element that statements load or store."""
+    dtypes = [x.dtype for x in loads_of(statements)]
+    dtypes += [s.value.dtype for s in statements if isinstance(s, Store)]
+    return max((dtype.nbytes for dtype in dtypes), default=1)
 
 
 def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterator[tuple[str, Sum]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.ast import Expr, Load, const
+from passkit.ast import Cast, Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import Bind, For, Stmt, StoreStmt, VectorLoad, VectorStore, index_let
@@ -49,7 +49,9 @@ def fill(values: BlockValues, region: Region) -> Stmt:
     if first:
         row = plus(row, literal(first))
     at = plus(times(row, region.pitch), plus(column, literal(left)))
-    store = StoreStmt(region.array, at, const(0.0, dt.float32))
+    dtype = values.arrays[region.array].dtype
+    zero = Cast(const(0, dt.float32), dtype) if dt.is_narrow(dtype) else const(0, dtype)
+    store = StoreStmt(region.array, at, zero)
     passes = -(-region.count // threads)
     conditions = [less(e, literal(region.count))] if passes * threads > region.count else []
     index = index_let(e, plus(times(u, threads), THREAD))

@@ -131,6 +131,39 @@ def test_columns_are_read_in_several_passes() -> None:
     assert not failures_of(jobs)
 
 
+REGROUPED = (
+    (
+        "x: {d}[34, 40]; w: {d}[40]; m = sub(x, reduce_max(x, axis=1, keepdims=true));"
+        "r = reshape(mul(m, w), (136, 10)); return sub(r, reduce_sum(r, axis=1, keepdims=true))"
+    ),
+    (
+        "x: {d}[5, 6, 8]; m = sub(x, reduce_max(x, axis=2, keepdims=true));"
+        "r = reshape(m, (15, 16)); return reduce_min(r, axis=1), abs(m)"
+    ),
+    (
+        "x: {d}[7, 96]; m = sub(x, reduce_min(x, axis=1, keepdims=true));"
+        "r = reshape(equal(m, 0), (21, 32)); return reduce_any(r, axis=1)"
+    ),
+)
+"""Rows that are reduced, and then reduced again as rows of another length."""
+
+
+def test_rows_of_other_lengths_meet_in_shared_memory() -> None:
+    """A value of any dtype lies in shared memory, where parts read elements of any row."""
+    jobs = []
+    for dtype in ("f32", "f64", "f16", "bf16", "i32", "i64", "u8"):
+        for k, text in enumerate(REGROUPED):
+            graph = pk.parse(text.format(d=dtype))
+            names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+            jobs.append((f"{dtype} {k}", graph, {"keep_together": names}, ({},)))
+
+    assert not failures_of(jobs)
+    for _, graph, options, _ in jobs:
+        planned = plan(graph, target="cuda", **options)
+        ((node, kernel),) = planned.attrs["kernel"].items()
+        assert planned.attrs["schedule"][node].block is not None, kernel
+
+
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
 def test_long_rows_are_read_in_several_passes(text: str) -> None:
     """A row that does not fit in the registers of a block is read once per stage."""

@@ -118,6 +118,6 @@ def test_the_operands_of_large_products_take_turns() -> None:
     nest, schedule = block_of(ATTENTION)
     late = parse_block(block_text(evolve(schedule, is_early=False), nest, "y", "cuda"), nest, CUDA)
 
-    assert {name for name, _ in late.arrays} == {"s0", "operand_a", "operand_b"}
+    assert {name for name, _, _ in late.arrays} == {"s0", "operand_a", "operand_b"}
     assert late.shared_nbytes < schedule.shared_nbytes
     assert [type(x) for x in late.parts] == [ProductMap, RowMap, ProductMap]
