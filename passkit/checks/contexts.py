@@ -225,6 +225,12 @@ class Context:
 
     def _where(self, condition: Expr, holds: bool) -> Context:
         """Return the context, which is not in the cache, where a condition holds or does not."""
+        if isinstance(condition, Var) and condition.name in self.definitions:
+            context = self.where(self.definitions[condition.name], holds)
+            settled = {**context.settled, condition: holds}
+            return Context(
+                self.rank, self.forms, self.definitions, context.facts, settled, context.mask
+            )
         if isinstance(condition, Binary) and condition.op == "&" and holds:
             return self.where(condition.a, True).where(condition.b, True)
         margin = self.margin(condition, holds)

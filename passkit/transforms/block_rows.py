@@ -36,7 +36,7 @@ from passkit.ir.loop import (
     WarpReduce,
     index_let,
 )
-from passkit.ir.rewrite import combined, substitute
+from passkit.ir.rewrite import combined, substitute, variable_names
 from passkit.schedule.block import RowMap
 from passkit.schedule.block_memory import threads_of_rows
 from passkit.schedule.block_nest import ROW, RowPart
@@ -152,11 +152,19 @@ class RowPartBuilder:
         """Return the loads of what the row has at the thread's own positions."""
         out: list[Stmt] = []
         loops = [s for s in self.part.stages if s.loops]
+        inside = {
+            y.var.name
+            for s in self.part.stages
+            for y in (*s.before, *s.body)
+            if isinstance(y, (StageLet, Fold))
+        }
         for load in (x for s in loops for y in s.body for x in _own_loads(y, self.part.axis)):
             is_known = load.buffer in self.values.params or load.buffer in self.values.homes
             key = load.buffer, normal(load.index, Known(()))
             is_shared = self.values.is_shared(load.buffer)
             if key in self.cached or not is_known or load.buffer in self.values.flat:
+                continue
+            if not inside.isdisjoint(variable_names(load.index)):  # not known before the stage
                 continue
             if is_shared and key[1].constant != 0:
                 continue

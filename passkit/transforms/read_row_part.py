@@ -10,6 +10,7 @@ from passkit.ast import Binary, Expr, Load
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
 from passkit.ast.tidy import loads_of, map_statement, replace_children
+from passkit.ast.walk import has_loads, variables
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import substitute
@@ -64,8 +65,12 @@ def read_row_part(
             written.setdefault(buffer, set()).add(at)
     pitches = {b: 0 if rows.is_single else max(n, 1) for b, n in tile.length_of.items()}
     scattered: set[str] = set()
+    computed = {s.var for s in statements if isinstance(s, (Let, Fold))}
     for buffer, index in (x for x in accesses if x[0] in tile.place):
-        if not _is_of_its_thread(buffer, index, written, tile):
+        depends_on_data = any(
+            has_loads(atom) or not computed.isdisjoint(variables(atom)) for atom, _ in index.terms
+        )
+        if depends_on_data or not _is_of_its_thread(buffer, index, written, tile):
             return Diagnostic("block.access", {"buffer": buffer})
         if not _is_in_row(result, index, tile.length_of[buffer], pitches[buffer]):
             scattered.add(buffer)

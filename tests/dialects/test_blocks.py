@@ -211,7 +211,7 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
         (pk.Graph([o.softmax(long)]), "block.registers", "no map of the parts fits"),
         (pk.Graph([o.tanh(wide)]), "memory.shared", "exceed 49152"),
         (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.order", "loops of column"),
-        (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "go through rows meet in s"),
+        (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "threads meet in s"),
     ]
 
 
