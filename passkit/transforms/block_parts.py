@@ -59,10 +59,16 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
                 return own
             parts.append(own)
     flat = _flat_arrays(parts, arrays)
-    for own in (p for p in parts if isinstance(p, ProductPart)):
-        buffer = next((b for b in sorted(own.reads | own.writes) if b in flat), None)
-        if buffer is not None:
-            return Diagnostic("block.access", {"buffer": buffer})
+    places = {b.name: (b.offset, b.extent, b.dtype) for b in arrays if b.name in flat}
+    for own in parts:
+        refused = (own.reads | own.writes) & flat
+        if isinstance(own, RowPart):
+            # Threads of rows that do not exist take part in reductions, and read the first row.
+            read = {places[b] for b in own.reads & flat}
+            refused = frozenset(b for b in own.writes & flat if places[b] in read)
+            refused = refused if own.is_reduced else frozenset()
+        if refused:
+            return Diagnostic("block.access", {"buffer": min(refused)})
     params = params_of(group.graph)
     lets = tuple(tile.lets)
     return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles, flat)
