@@ -64,8 +64,8 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
         refused = (own.reads | own.writes) & flat
         if isinstance(own, RowPart):
             # Threads of rows that do not exist take part in reductions, and read the first row.
-            read = {places[b] for b in own.reads & flat}
-            refused = frozenset(b for b in own.writes & flat if places[b] in read)
+            places_read = {places[b] for b in own.reads & flat}
+            refused = frozenset(b for b in own.writes & flat if places[b] in places_read)
             refused = refused if own.is_reduced else frozenset()
         if refused:
             return Diagnostic("block.access", {"buffer": min(refused)})
