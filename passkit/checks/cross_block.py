@@ -7,7 +7,7 @@ range is smaller than the coefficient of the remaining term.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from attrs import frozen
@@ -208,26 +208,45 @@ def _inside(numbers: Array, mask: Array) -> Array:
 def _gives_block(terms: Sequence[tuple[IndexAtom, int]]) -> bool:
     """Return whether the values of the terms' atoms determine the block.
 
-    Quotient and remainder by one divisor determine their dividend; a sum of one atom, and of
-    numbers below its coefficient, determines the atom.
+    ``x // (q * d)`` and ``x // q % d`` determine ``x // q``; a sum of one atom, and of numbers
+    below its coefficient, determines the atom.
     """
     determined = {atom for atom, _ in terms}
-    while True:
-        inners = [a.inner for a in determined if a.inner is not None]
-        dividends = {
-            inner.terms[0][0]
-            for inner in inners
-            if any(
-                {IndexAtom("//", inner, d), IndexAtom("%", inner, d)} <= determined
-                for d in {a.divisor for a in determined if a.inner == inner}
-            )
-            and _gives_atom(inner)
-        }
-        if any(a.inner is None for a in determined):
-            return True
-        if dividends <= determined:
+    while not any(a.inner is None for a in determined):
+        bases = {base for base, q in _quotients_of(determined) if q == 1 and _gives_atom(base)}
+        atoms = {base.terms[0][0] for base in bases}
+        if atoms <= determined:
             return False
-        determined |= dividends
+        determined |= atoms
+    return True
+
+
+def _quotients_of(determined: Iterable[IndexAtom]) -> set[tuple[Affine, int]]:
+    """Return the quotients that atoms determine: a dividend, and a divisor that may be 1."""
+    quotients: set[tuple[Affine, int]] = set()
+    remainders: set[tuple[Affine, int, int]] = set()
+    for atom in determined:
+        assert atom.inner is not None
+        base, q = _as_quotient(atom.inner)
+        if atom.name == "//":
+            quotients.add((base, q * atom.divisor))
+        else:
+            remainders.add((base, q, atom.divisor))
+    while True:
+        more = {(base, q) for base, q, d in remainders if (base, q * d) in quotients} - quotients
+        if not more:
+            return quotients
+        quotients |= more
+
+
+def _as_quotient(x: Affine) -> tuple[Affine, int]:
+    """Return a sum as a quotient: its dividend, and its divisor, which is 1 for any other sum."""
+    if len(x.terms) == 1 and x.is_exact and x.low.size == 1 and x.low.item() == 0:
+        atom, c = x.terms[0]
+        if c == 1 and atom.name == "//" and atom.inner is not None:
+            base, q = _as_quotient(atom.inner)
+            return base, q * atom.divisor
+    return x, 1
 
 
 def _gives_atom(inner: Affine) -> bool:

@@ -98,7 +98,7 @@ class SetScope:
 
 @frozen
 class Recompute:
-    """Compute a value again wherever a later stage reads it, on a CPU."""
+    """Compute a value again wherever a later stage reads it."""
 
     value: str
 

@@ -55,19 +55,24 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
     array. So do values of one dtype of which one is written when no later part reads the other: the
     result of a product replaces its operands when all threads have read them. Arrays have room for
     the rows and columns that register blocks, or the threads of a pass over rows, have beyond the
-    last one; those of `BlockNest.flat` do not. Operands that lie in device memory have arrays of
-    their own.
+    last one. Those of `BlockNest.flat` do not, and have memory of their own while a part reads or
+    writes them: a thread may read what another one replaces. So have operands of products that lie
+    in device memory.
 
     Args:
         nest: the parts of the kernel, whose values have no pitches yet.
         schedule: the schedule.
     """
     first: dict[tuple[object, ...], str] = {}
-    names = {b.name: first.setdefault((b.offset, b.extent, b.dtype), b.name) for b in nest.shared}
+    names = {
+        b.name: b.name
+        if b.name in nest.flat
+        else first.setdefault((b.offset, b.extent, b.dtype), b.name)
+        for b in nest.shared
+    }
     rows, lengths = _padded_rows(nest, schedule, names), _row_lengths(nest, schedule, names)
-    flat = {names[b] for b in nest.flat}
     pitches = {
-        name: length if name in flat else odd_pitch(length) for name, length in lengths.items()
+        name: length if name in nest.flat else odd_pitch(length) for name, length in lengths.items()
     }
     extents = {b.name: b.extent for b in nest.shared}
     homes = _homes(nest, names)
@@ -76,7 +81,7 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
     for name in rows:
         home = homes[name]
         _, extent = arrays.get(home, (dtypes[name], 0))
-        own = extents[name] if name in flat else rows[name] * pitches.get(name, 1)
+        own = extents[name] if name in nest.flat else rows[name] * pitches.get(name, 1)
         assert isinstance(own, int)  # the planner saw to that
         arrays[home] = dtypes[name], max(extent, own)
     for operand in staged_operands(nest, schedule):
@@ -342,7 +347,7 @@ def unwritten_regions(nest: BlockNest, schedule: BlockSchedule) -> list[list[Reg
         rows = rows_of_passes(part, own, schedule.threads)
         whole = -(-part.length // own.vector) * own.vector
         for name in part.reads:
-            read(name, rows, whole if name in part.wide else 1)
+            read(name, rows, max(whole if name in part.wide else 1, part.reach.get(name, 1)))
         for name in part.writes & names.keys():
             length = part.length if name in part.wide else 1
             written.setdefault(key(name), (rows, 0 if name in part.partial else length))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import frozen
 
 from passkit.ast import Expr, Var
@@ -86,6 +88,7 @@ class RowPart:
         reads: the buffers that it reads.
         writes: those that it writes.
         wide: those of them in shared memory that it goes through along a row.
+        reach: for arrays in shared memory, the elements of a row up to the last one that it reads.
         partial: those that it writes from another than the first element of a row on.
         scattered: those in shared memory that it accesses at other points than of the own row.
     """
@@ -100,6 +103,7 @@ class RowPart:
     reads: frozenset[str]
     writes: frozenset[str]
     wide: frozenset[str]
+    reach: Mapping[str, int]
     partial: frozenset[str]
     scattered: frozenset[str]
 

@@ -5,14 +5,12 @@ Definitions of the tile's coordinates that several parts have are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import evolve
 
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.tilemap import TileMap
-from passkit.ast.stage import Buffer, Dot, Place, Stage
+from passkit.ast.stage import Dot, Place, Stage
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
@@ -58,32 +56,14 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
             if isinstance(own, Diagnostic):
                 return own
             parts.append(own)
-    flat = _flat_arrays(parts, arrays)
-    places = {b.name: (b.offset, b.extent, b.dtype) for b in arrays if b.name in flat}
-    for own in parts:
+    flat = frozenset(b for p in parts if isinstance(p, RowPart) for b in p.scattered)
+    for own in (p for p in parts if isinstance(p, ProductPart)):
         refused = (own.reads | own.writes) & flat
-        if isinstance(own, RowPart):
-            # Threads of rows that do not exist take part in reductions, and read the first row.
-            places_read = {places[b] for b in own.reads & flat}
-            refused = frozenset(b for b in own.writes & flat if places[b] in places_read)
-            refused = refused if own.is_reduced else frozenset()
         if refused:
             return Diagnostic("block.access", {"buffer": min(refused)})
     params = params_of(group.graph)
     lets = tuple(tile.lets)
     return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles, flat)
-
-
-def _flat_arrays(
-    parts: Iterable[ProductPart | RowPart], arrays: Iterable[Buffer]
-) -> frozenset[str]:
-    """Return the arrays that a part accesses at other points than those of the own row.
-
-    Values whose bytes the tiling shares lie in one array.
-    """
-    scattered = {b for p in parts if isinstance(p, RowPart) for b in p.scattered}
-    places = {(b.offset, b.extent, b.dtype) for b in arrays if b.name in scattered}
-    return frozenset(b.name for b in arrays if (b.offset, b.extent, b.dtype) in places)
 
 
 def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:

@@ -108,21 +108,15 @@ class RowPartBuilder:
         line = quotient(THREAD, self.map.lanes)
         body: list[Stmt] = [index_let(self.row, plus(first, line))]
         exists = all_of(self.conditions)
-        # A row that does not exist must not be read where another thread writes the first one.
-        is_guarded = not part.is_reduced and not part.writes.isdisjoint(self.values.flat)
-        if exists is None or is_guarded:
+        if exists is None:
             self.read_row = self.row
         else:
             first_row = Select(exists, self.row, literal(0), dt.int64)
             body.append(index_let(self.read_row, first_row))
         body.append(index_let(self.lane, remainder(THREAD, self.map.lanes)))
-        inner: list[Stmt] = []
-        if exists is not None and is_guarded:
-            self.conditions = []
-        inner += self._loads()
+        body += self._loads()
         for stage in part.stages:
-            inner += self._stage(stage)
-        body += [If(exists, tuple(inner))] if exists is not None and is_guarded else inner
+            body += self._stage(stage)
         stop = literal(self.passes * self.at_once)
         loop = For(first, literal(0), stop, Bind.SERIAL, tuple(body), self.at_once)
         if self.threads == self.values.schedule.threads:

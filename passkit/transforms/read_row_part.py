@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.ast import Binary, Expr, Load
+from passkit.ast import Binary, Expr, Load, Var
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
 from passkit.ast.tidy import loads_of, map_statement, replace_children
@@ -56,6 +56,7 @@ def read_row_part(
         reads=_reads_of(statements),
         writes=frozenset(b for b, _ in stores),
         wide=frozenset(b for b, at in accesses if b in tile.place and at.coefficient(axis) != 0),
+        reach=_reach(statements, axis, rows.length, tile),
         partial=frozenset(b for b, at in stores if at.constant != 0),
         scattered=frozenset(),
     )
@@ -184,6 +185,22 @@ def _is_of_its_thread(
 def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
     """Return the names of the buffers that statements load from."""
     return frozenset(x.buffer for x in loads_of(statements))
+
+
+def _reach(
+    statements: Sequence[Statement], axis: Var, length: int, tile: BlockCoordinates
+) -> dict[str, int]:
+    """Return for arrays in shared memory the elements of a row up to the last one that is read.
+
+    ``length`` are the elements of a row along ``axis``.
+    """
+    reach: dict[str, int] = {}
+    for load in (x for x in loads_of(statements) if x.buffer in tile.place):
+        at = tile.sum(load.index)
+        if isinstance(at.constant, int):
+            last = at.constant + (length if at.coefficient(axis) != 0 else 1)
+            reach[load.buffer] = max(reach.get(load.buffer, 0), last)
+    return reach
 
 
 def _widest(statements: Sequence[Statement]) -> int:

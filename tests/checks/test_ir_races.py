@@ -57,6 +57,10 @@ FREE = {
     "rows of blocks": "y0[block * 128 + id] = 1.0:f32",
     "columns of blocks": "y0[id * 16 + block % 16] = 1.0:f32",
     "tiles of rows and columns": "y0[block // 4 * 512 + block % 4 * 32 + ty * 128 + tx] = 0.0:f32",
+    "three coordinates of a block": "y0[block // 12 * 1536 + block // 4 % 3 * 512 + block % 4 * 128"
+    " + id] = 1.0:f32",
+    "a loop that never runs": "for serial i = 4 to 4 {\ny0[i // 3 + i % 3] = 1.0:f32\n}",
+    "a condition with a name": "let holds: bool = id < 100\nif holds {\nt[id + 28] = 1.0:f32\n}",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
     "a row in two parts": "index row: i64 = block * 128 + id\ny0[row // 7 * 7 + row % 7] = 0.0:f32",
@@ -95,6 +99,10 @@ RACES = {
     "y0[block * 64 + id] = 1.0:f32": r"y0\[64\], of different blocks",
     "y0[block % 4 * 128 + id] = 1.0:f32": r"y0\[\?\] among blocks: quotients that do not give",
     "y0[block // 4 * 128 + block % 4 * 32 + id] = 1.0:f32": r"y0\[32\], of different blocks",
+    "y0[block // 12 * 1536 + block // 4 % 2 * 512 + block % 4 * 128 + id] = 1.0:f32": (
+        r"y0\[\?\] among blocks: quotients that do not give the block"
+    ),
+    "let holds: bool = id < 101\nif holds {\nt[id + 28] = 1.0:f32\n}": r"t\[128\], which is not",
     "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
     "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
     "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",

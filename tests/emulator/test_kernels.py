@@ -110,6 +110,7 @@ SEVERAL_PASSES = (
     "x: f16[{n}, {m}]; return softmax(x, axis=0)",
     "x: f32[{n}, 3, {m}]; return softmax(x, axis=0)",
     "x: f32[2, {n}, {m}]; return log_softmax(x, axis=1)",
+    "x: f32[2, 3, 3, {n}, 2, {m}]; return softmax(x, axis=3)",
     (
         "x: f32[{n}, {m}]; w: f32[{m}]; b: f32[{m}]; c = sub(x, reduce_mean(x, axis=0));"
         "v = reduce_mean(mul(c, c), axis=0); s = mul(rsqrt(add(v, 0.001)), exp(w));"
