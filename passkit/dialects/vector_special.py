@@ -50,17 +50,6 @@ STIRLING = (
     "-0x1.6c16c16c16b29p-9",
     "0x1.5555555555555p-4",
 )
-DIGAMMA = (
-    "-0x1.d699bd9c4f226p-3",
-    "0x1.33f3b4a3cae63p-4",
-    "-0x1.56b06b7e04f96p-6",
-    "0x1.f05736e14aa62p-8",
-    "-0x1.1110d0066019ap-8",
-    "0x1.041040cb27e95p-8",
-    "-0x1.1111111107826p-7",
-    "0x1.5555555555554p-4",
-)
-
 TEXT = """\
 static inline {t} sin_of_turn_{t}({t} x) {{
   const {t} w = x * x;
@@ -88,31 +77,7 @@ static inline {t} lgamma_{t}({t} x) {{
   return isinf(x) | (low & (s == 0.0)) ? ({t})(INFINITY) : (low ? -log(s) - y : y);
 }}
 """
-DIGAMMA_TEXT = """\
-static inline {t} digamma_above_{t}({t} a) {{
-  {t} b = a, n = 0.0, d = 1.0;
-  for (int k = 0; k < 6; ++k) {{
-    const {mask} more = b < 6.0;
-    n = more ? n * b + d : n;
-    d = more ? d * b : d;
-    b = more ? b + 1.0 : b;
-  }}
-  const {t} r = 1.0 / b, w = r * r;
-  return log(b) - (({digamma}) * w + r * 0.5) - n / d;
-}}
-static inline {t} digamma_{t}({t} x) {{
-  const {mask} low = x < 0.5;
-  const {t} y = digamma_above_{t}(low ? 1.0 - x : x);
-  if (!{any}) return y;
-  const {t} r = x == 0.0 ? x : x - rint(x);
-  const {t} c = sin_of_turn_{t}(0.5 - absolute_{t}(r)) * 3.141592653589793 / sin_of_turn_{t}(r);
-  return (r == 0.0) & (x < 0.0) ? ({t})(NAN) : (low ? y - c : y);
-}}
-static inline float{n} digamma_float{n}(float{n} x) {{
-  return convert_float{n}(digamma_{t}(convert_double{n}(x)));
-}}
-static inline float{n} lgamma_float{n}(float{n} x) {{ return lgamma(x); }}
-"""
+OF_FLOATS = "static inline float{n} lgamma_float{n}(float{n} x) {{ return lgamma(x); }}\n"
 
 
 def _horner(x: str, coefficients: Sequence[str]) -> str:
@@ -124,15 +89,14 @@ def _horner(x: str, coefficients: Sequence[str]) -> str:
 
 
 def gamma_functions(counts: Sequence[int]) -> str:
-    """Return lgamma of a double, and lgamma and digamma of vectors of so many elements."""
+    """Return lgamma of a double, and of vectors of so many elements."""
     polynomials = {
         "sine": _horner("w", SINE),
         "near_two": _horner("t", NEAR_TWO),
         "stirling": _horner("w", STIRLING),
-        "digamma": _horner("w", DIGAMMA),
     }
     texts = [TEXT.format(t="double", mask="int", any="low", **polynomials)]
     for n in counts:
         values = {"t": f"double{n}", "n": n, "mask": f"long{n}", "any": "any(low)"}
-        texts.append((TEXT + DIGAMMA_TEXT).format(**values, **polynomials))
+        texts.append((TEXT + OF_FLOATS).format(**values, **polynomials))
     return "".join(texts)
