@@ -56,6 +56,12 @@ COMBINE_CUDA = {
 }
 """How an element ``a`` and an update ``b`` are combined in CUDA C, by kind."""
 
+COMBINE_INTEGERS = {
+    **COMBINE_CUDA,
+    **{kind: f"wrapped_{kind}(a, b)" for kind in ("add", "sub", "mul")},
+}
+"""The same for integers, which wrap."""
+
 BOOL_KINDS = {"add": "max", "mul": "min"}
 """The kinds by which kernels compute sums and products of bools, which they hold as integers."""
 
@@ -225,9 +231,8 @@ def _scatter_rows_kernel(node: Node, dialect: str) -> OwnKernel | None:
         return None
     kind = scatter_kind(node)
     kind = BOOL_KINDS.get(kind, kind) if dtype.kind == "b" else kind
-    text = template.format(
-        type=element_type, kind=kind, join=f"{element_type}({COMBINE_CUDA[kind]})"
-    )
+    combine = COMBINE_CUDA if dtype.is_float else COMBINE_INTEGERS
+    text = template.format(type=element_type, kind=kind, join=f"{element_type}({combine[kind]})")
     outer, middle, rows, length = known_shape(node.inputs[0])
     count = known_shape(node.inputs[1])[1]
     tiles = TILES[dialect]

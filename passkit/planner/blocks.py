@@ -18,10 +18,10 @@ from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
 from passkit.planner.multi_nest import first, multi_nest_schedules
-from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import is_along_steps, vector_of, with_arrays
-from passkit.schedule.block_nest import VECTOR, BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import VECTOR, BlockNest, BlockPart, ProductPart, RowPart
 from passkit.schedule.limits import resident_blocks
 from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target
@@ -52,6 +52,8 @@ OF_LARGE_TILES = ("block.registers", "memory.shared")
 """The codes of reasons that smaller tiles can remove."""
 FEW_WARPS = 3
 """With so many warps on a multiprocessor half of the instructions wait for others."""
+POINT = 64
+"""The instructions, and the registers, of a thread for one point of its own, about."""
 IDLE = 8
 """An idle thread counts as this fraction of one that computes."""
 
@@ -123,14 +125,10 @@ def dot_tile(nest: BlockNest, target: Target) -> BlockSchedule | Diagnostic:
     best: tuple[float, BlockSchedule] | None = None
     problem = Diagnostic("block.registers")
     for threads in THREADS:
-        maps: list[ProductMap | RowMap] = []
+        maps: list[BlockMap] = []
         total = 0.0
         for part in nest.parts:
-            candidate = (
-                _product_map(nest, part, threads)
-                if isinstance(part, ProductPart)
-                else _row_map(part, threads)
-            )
+            candidate = _map_of(nest, part, threads)
             if candidate is None:
                 break
             total += candidate[0]
@@ -146,6 +144,16 @@ def dot_tile(nest: BlockNest, target: Target) -> BlockSchedule | Diagnostic:
         if best is None or cost < best[0]:
             best = cost, plan
     return problem if best is None else best[1]
+
+
+def _map_of(nest: BlockNest, part: BlockPart, threads: int) -> tuple[float, BlockMap] | None:
+    """Return the map of a part for so many threads, and its instructions; None if it has none."""
+    if isinstance(part, ProductPart):
+        return _product_map(nest, part, threads)
+    if isinstance(part, RowPart):
+        return _row_map(part, threads)
+    passes = -(-part.rows * part.columns // threads)
+    return passes * threads / WARP * POINT, PointMap()
 
 
 # Products.
@@ -231,7 +239,7 @@ def _row_map(part: RowPart, threads: int) -> tuple[float, RowMap] | None:
 
 
 def _with_memory(
-    nest: BlockNest, threads: int, maps: tuple[ProductMap | RowMap, ...], target: Target
+    nest: BlockNest, threads: int, maps: tuple[BlockMap, ...], target: Target
 ) -> BlockSchedule | Diagnostic:
     """Return the schedule of these maps, or that a block has too little shared memory."""
     plan = with_arrays(nest, BlockSchedule(threads, 1, maps, is_early=True))
@@ -247,11 +255,13 @@ def _with_memory(
     return evolve(plan, blocks=max(1, blocks))
 
 
-def _registers(nest: BlockNest, maps: Iterable[ProductMap | RowMap]) -> Iterator[int]:
+def _registers(nest: BlockNest, maps: Iterable[BlockMap]) -> Iterator[int]:
     """Yield the registers of a thread that each part needs, about."""
     for part, own in zip(nest.parts, maps, strict=True):
         if isinstance(own, ProductMap):
             yield own.rows * own.columns + VECTOR * (own.rows + own.columns) + 40
+        elif isinstance(own, PointMap):
+            yield POINT
         else:
             assert isinstance(part, RowPart)
             yield 3 * VECTOR * -(-part.length // (part.vector * own.lanes)) + 48

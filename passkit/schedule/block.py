@@ -59,6 +59,19 @@ class RowMap:
 
 
 @frozen
+class PointMap:
+    """How the threads of a block share out points: each has one of so many in a row."""
+
+    def __str__(self) -> str:
+        """Return the map as text."""
+        return "point = serial-thread"
+
+
+BlockMap = ProductMap | RowMap | PointMap
+"""The map of a part."""
+
+
+@frozen
 class BlockSchedule:
     """How a stitched kernel runs on a GPU.
 
@@ -76,7 +89,7 @@ class BlockSchedule:
 
     threads: int
     blocks: int
-    parts: tuple[ProductMap | RowMap, ...]
+    parts: tuple[BlockMap, ...]
     pitches: tuple[tuple[int, int], ...] = ()
     homes: tuple[str, ...] = ()
     arrays: tuple[tuple[str, DType, int], ...] = ()

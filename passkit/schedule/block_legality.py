@@ -34,9 +34,11 @@ def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Dia
         if isinstance(part, ProductPart):
             assert isinstance(own, ProductMap)
             problem = _check_product(number, part, own, threads, target.rules.unrolled_ops)
-        else:
+        elif isinstance(part, RowPart):
             assert isinstance(own, RowMap)
             problem = _check_rows(number, part, own)
+        else:
+            continue
         if problem is not None:
             return problem
     nbytes = with_arrays(nest, schedule).shared_nbytes

@@ -167,7 +167,7 @@ def _padded_rows(
             touch(part.c.buffer, rows_of_heads(part, part.rows, own.rows * own.down))
             for side in sides_of(part, own):
                 touch(side.operand.buffer, side.rows)
-        else:
+        elif isinstance(part, RowPart):
             assert isinstance(own, RowMap)
             count = rows_of_passes(part, own, schedule.threads)
             for name in names:
@@ -343,6 +343,8 @@ def unwritten_regions(nest: BlockNest, schedule: BlockSchedule) -> list[list[Reg
             if part.c.buffer in names:
                 written.setdefault(key(part.c.buffer), (rows, columns))
             continue
+        if not isinstance(part, RowPart):
+            continue  # it accesses flat arrays only
         assert isinstance(own, RowMap)
         rows = rows_of_passes(part, own, schedule.threads)
         whole = -(-part.length // own.vector) * own.vector

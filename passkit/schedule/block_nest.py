@@ -109,6 +109,37 @@ class RowPart:
 
 
 @frozen(eq=False)
+class PointPart:
+    """A part whose points are computed one by one; indices of rows are those of `ROW`.
+
+    Attributes:
+        stages: the stages, each with the serial loops of a point.
+        rows: the rows of a tile, at most.
+        bound: the rows that are left for the last tile; None if all tiles have as many.
+        axis: the variable along a row, along which threads lie.
+        columns: the points of a row of a tile, at most.
+        column_bound: those that are left for the last tile; None if all tiles have as many.
+        reads: the buffers that it reads.
+        writes: those that it writes.
+        scattered: those of them in shared memory, of which it computes indices as of a plain array.
+    """
+
+    stages: tuple[Stage, ...]
+    rows: int
+    bound: Expr | None
+    axis: Var
+    columns: int
+    column_bound: Expr | None
+    reads: frozenset[str]
+    writes: frozenset[str]
+    scattered: frozenset[str]
+
+
+BlockPart = ProductPart | RowPart | PointPart
+"""A part of a stitched kernel."""
+
+
+@frozen(eq=False)
 class BlockNest:
     """A stitched kernel.
 
@@ -129,6 +160,6 @@ class BlockNest:
     values: tuple[int, ...]
     lengths: tuple[int, ...]
     lets: tuple[Let, ...]
-    parts: tuple[ProductPart | RowPart, ...]
+    parts: tuple[BlockPart, ...]
     tiles: Extent
     flat: frozenset[str] = frozenset()

@@ -8,11 +8,12 @@
                 'k' '=' 'serial-unroll_'INT
               | 'rows' NAME INT'x'INT ':' 'row' '=' 'serial-thread' ';'
                 'column' '=' 'unroll-thread_'INT'-vector_'INT
+              | 'points' NAME INT'x'INT ':' 'point' '=' 'serial-thread'
     operands := 'operands' ('early' | 'late')
 
 A line is a part, in order, with its extents in a tile: heads, if there are several, m, n and k of a
-product, or the number and length of rows. ``operands early`` says that those of all products are
-loaded at the begin. What lies in shared memory, and where, follows from the maps.
+product, or the number and length of rows, or of points. ``operands early`` says that those of all
+products are loaded at the begin. What lies in shared memory, and where, follows from the maps.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from typing import NoReturn
 
 from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
-from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_legality import check_block
 from passkit.schedule.block_memory import with_arrays
-from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, BlockPart, ProductPart, RowPart
 from passkit.target import Target
 
 _HEAD = re.compile(r"schedule ([\w.]+) for (\w+) threads 1x(\d+) blocks (\d+) \{")
@@ -36,7 +37,10 @@ _CONTRACT = re.compile(
 _ROWS = re.compile(
     r"rows (p\d+ \d+x\d+): row = serial-thread; column = unroll-thread_(\d+)-vector_(\d+)"
 )
+_POINTS = re.compile(r"points (p\d+ \d+x\d+): point = serial-thread")
 _OPERANDS = re.compile(r"operands (early|late)")
+
+_PARTS = {"contract": _CONTRACT, "rows": _ROWS, "points": _POINTS}
 
 
 def block_text(schedule: BlockSchedule, nest: BlockNest, name: str, target: str) -> str:
@@ -52,17 +56,24 @@ def block_text(schedule: BlockSchedule, nest: BlockNest, name: str, target: str)
         f"schedule {name} for {target} threads 1x{schedule.threads} blocks {schedule.blocks} {{"
     ]
     for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
-        word = "contract" if isinstance(part, ProductPart) else "rows"
-        lines.append(f"  {word} {_extents(number, part)}: {own}")
+        lines.append(f"  {_word(part)} {_extents(number, part)}: {own}")
     return "\n".join([*lines, f"  operands {'early' if schedule.is_early else 'late'}", "}"])
 
 
-def _extents(number: int, part: ProductPart | RowPart) -> str:
+def _word(part: BlockPart) -> str:
+    """Return the word for the kind of a part."""
+    if isinstance(part, ProductPart):
+        return "contract"
+    return "rows" if isinstance(part, RowPart) else "points"
+
+
+def _extents(number: int, part: BlockPart) -> str:
     """Return the name and the extents of a part in a tile."""
     if isinstance(part, ProductPart):
         heads = f"{part.heads}x" if part.heads > 1 else ""
         return f"p{number} {heads}{part.rows}x{part.columns}x{part.steps}"
-    return f"p{number} {part.rows}x{part.length}"
+    length = part.length if isinstance(part, RowPart) else part.columns
+    return f"p{number} {part.rows}x{length}"
 
 
 def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
@@ -84,19 +95,18 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
         raise ScheduleError(
             f"schedule: the kernel has {len(nest.parts)} parts, and the text {len(lines) - 3}"
         )
-    maps: list[ProductMap | RowMap] = []
+    maps: list[BlockMap] = []
     for number, (part, line) in enumerate(zip(nest.parts, lines[1:-2], strict=True)):
-        is_product = isinstance(part, ProductPart)
-        match = (_CONTRACT if is_product else _ROWS).fullmatch(line)
-        extents = _extents(number, part)
+        word, extents = _word(part), _extents(number, part)
+        match = _PARTS[word].fullmatch(line)
         if match is None or match[1] != extents:
-            _refuse(number + 2, f"{'contract' if is_product else 'rows'} {extents}: …", line)
+            _refuse(number + 2, f"{word} {extents}: …", line)
         numbers = [int(x) for x in match.groups()[1:]]
-        if is_product:
+        if isinstance(part, ProductPart):
             rows, down, columns, across, step = numbers
             maps.append(ProductMap(rows, columns, down, across, step))
         else:
-            maps.append(RowMap(*numbers))
+            maps.append(RowMap(*numbers) if isinstance(part, RowPart) else PointMap())
     operands = _OPERANDS.fullmatch(lines[-2])
     if operands is None:
         _refuse(len(lines) - 1, "operands early or operands late", lines[-2])

@@ -5,19 +5,23 @@ Definitions of the tile's coordinates that several parts have are one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attrs import evolve
 
 from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.tilemap import TileMap
-from passkit.ast.stage import Dot, Place, Stage
+from passkit.ast import Expr
+from passkit.ast.stage import Dot, Part, Place, Stage
 from passkit.diagnostics import Diagnostic
-from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, BlockPart, PointPart, ProductPart, RowPart
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.schedule.tiling import Composition
 from passkit.transforms.block_coordinates import BlockCoordinates
 from passkit.transforms.build_nests import multi_nest_parts
+from passkit.transforms.read_point_part import read_point_part
 from passkit.transforms.read_product_part import read_product_part
 from passkit.transforms.read_row_part import read_row_part
 from passkit.values import dtype as dt
@@ -47,16 +51,16 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
     arrays = shared.buffers(of_row=False, has_offsets=True)
     tile = BlockCoordinates(arrays, lengths)
-    parts: list[ProductPart | RowPart] = []
+    parts: list[BlockPart] = []
     for part in multi_nest_parts(group, plain, shared):
         names = tile.define(part.lets)
         read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
-        for own in (*read, *([read_row_part(part, stages, names, tile)] if stages else ())):
+        for own in (*read, *([_read_stages(part, stages, names, tile)] if stages else ())):
             if isinstance(own, Diagnostic):
                 return own
             parts.append(own)
-    flat = frozenset(b for p in parts if isinstance(p, RowPart) for b in p.scattered)
+    flat = frozenset(b for p in parts if not isinstance(p, ProductPart) for b in p.scattered)
     for own in (p for p in parts if isinstance(p, ProductPart)):
         refused = (own.reads | own.writes) & flat
         if refused:
@@ -66,20 +70,28 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles, flat)
 
 
+def _read_stages(
+    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+) -> RowPart | PointPart | Diagnostic:
+    """Return a part with stages: with rows of threads, or else with a thread for each point.
+
+    The arguments are those of `read_row_part`.
+    """
+    rows = read_row_part(part, stages, names, tile)
+    if not isinstance(rows, Diagnostic):
+        return rows
+    points = read_point_part(part, stages, names, tile)
+    return rows if isinstance(points, Diagnostic) and rows.code != "block.order" else points
+
+
 def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:
-    """Return why GPUs have no schedule of these nests: products of a dtype, or an order."""
+    """Return why GPUs have no schedule of these nests: products of another dtype."""
     contractions = {part.results[0] for part in multi_nest.nests if part.schedule is None}
     for node in (group.graph.nodes[k] for k in sorted(contractions)):
         for entry in (*node.inputs, *node.entries):
             if entry.dtype is not dt.float32:
                 data = {"value": entry.node.label, "dtype": entry.dtype}
                 return Diagnostic("block.dtype", data)
-    for part in multi_nest.nests:
-        if part.schedule is None:
-            continue
-        composition = part.schedule.composition
-        if composition not in (Composition.ROW, Composition.THREAD):
-            return Diagnostic("block.order", {"composition": composition.value})
     return None
 
 
@@ -92,7 +104,12 @@ def _row_length(tile_map: TileMap) -> int:
 
 
 def _in_registers(schedule: Schedule) -> Schedule:
-    """Return the schedule of a part with the values between its stages in registers."""
+    """Return the schedule of a part with the values between its stages in registers.
+
+    Only threads that go along rows have them there.
+    """
+    if schedule.composition not in (Composition.ROW, Composition.THREAD):
+        return schedule
     return evolve(
         schedule, staged=tuple(StagedValue(k.value, Place.LANES) for k in schedule.staged)
     )

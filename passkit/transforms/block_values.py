@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from passkit.ast import Binary, Expr, SizeOf, Var
+from passkit.ast import Binary, Cast, Expr, SizeOf, Var, const
 from passkit.ast.tidy import replace_children
 from passkit.ir.index import literal
 from passkit.ir.loop import Bind, CachePolicy, For, If, LoopBuffer, Stmt, StorageScope
@@ -60,6 +60,11 @@ def remainder(a: Expr, divisor: int) -> Expr:
 def unrolled(var: Var, count: int, *body: Stmt) -> Stmt:
     """Return an unrolled loop."""
     return For(var, literal(0), literal(count), Bind.UNROLL, body)
+
+
+def zero_of(dtype: dt.DType) -> Expr:
+    """Return 0 as a value of a dtype."""
+    return Cast(const(0, dt.float32), dtype) if dt.is_narrow(dtype) else const(0, dtype)
 
 
 class BlockValues:

@@ -22,7 +22,8 @@ from passkit.schedule.block_memory import (
     staged_operands,
     unwritten_regions,
 )
-from passkit.schedule.block_nest import BlockNest, ProductPart
+from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.transforms.block_points import PointPartBuilder
 from passkit.transforms.block_products import ProductBuilder
 from passkit.transforms.block_rows import RowPartBuilder
 from passkit.transforms.block_values import THREAD, BlockValues, unrolled
@@ -73,9 +74,11 @@ class BlockBuilder:
                 if not schedule.is_early:
                     body += staging_statements(values, staged)
                 body += ProductBuilder(values, number, part, own, staged).statements()
-            else:
+            elif isinstance(part, RowPart):
                 assert isinstance(own, RowMap)
                 body += RowPartBuilder(values, number, part, own).statements()
+            else:
+                body += PointPartBuilder(values, number, part).statements()
         params = tuple(
             LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written)
             for b in nest.params

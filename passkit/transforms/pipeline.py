@@ -17,7 +17,7 @@ from passkit.errors import CodeGenError
 from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
-from passkit.schedule.block_nest import BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import BlockNest, BlockPart, PointPart, ProductPart, RowPart
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
@@ -173,9 +173,9 @@ def lower_block(
     return LoweredNest(_transformed(kernel, BLOCK_TRANSFORMS, observe), sizes, blocks)
 
 
-def _with_short_forms(nest: BlockNest, part: ProductPart | RowPart) -> ProductPart | RowPart:
+def _with_short_forms(nest: BlockNest, part: BlockPart) -> BlockPart:
     """Return a part with shorter forms of maxima and quotients, and without narrow floats."""
-    if not isinstance(part, RowPart):
+    if isinstance(part, ProductPart):
         return part
     phase = Phase(
         Loop(Var("tile", int64), literal(0), literal(1), Level.GRID),
@@ -190,16 +190,14 @@ def _with_short_forms(nest: BlockNest, part: ProductPart | RowPart) -> ProductPa
     return evolve(part, stages=tuple(stages))
 
 
-def _registers_of(part: RowPart, arrays: Container[str]) -> tuple[Buffer, ...]:
-    """Return the values of a part's rows that stay in registers from one stage to the next.
+def _registers_of(part: RowPart | PointPart, arrays: Container[str]) -> tuple[Buffer, ...]:
+    """Return the values of a part that stay in registers from one stage to the next.
 
     ``arrays`` are the names of all other buffers.
     """
     stored = (s for stage in part.stages for s in stage.body if isinstance(s, Store))
     return tuple(
-        Buffer(s.buffer, s.value.dtype, Place.LANES, part.length)
-        for s in stored
-        if s.buffer not in arrays
+        Buffer(s.buffer, s.value.dtype, Place.LANES, 1) for s in stored if s.buffer not in arrays
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from attrs import evolve, frozen
 
@@ -15,7 +15,6 @@ from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import substitute
 from passkit.schedule.block_nest import ACCESS_NBYTES, ROW, VECTOR, RowPart
-from passkit.schedule.tiling import Composition
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
 from passkit.values import dtype as dt
 
@@ -33,17 +32,17 @@ def read_row_part(
     """
     loops = [x for s in stages for x in s.loops]
     if any(len(s.loops) > 1 for s in stages) or not loops:
-        return Diagnostic("block.order", {"composition": Composition.BLOCK.value})
+        return Diagnostic("block.order")
     rows = _rows_of(part, stages, names, tile)
     if isinstance(rows, Diagnostic):
         return rows
     axis, extents = loops[0].var, Known(((loops[0].var.name, rows.length),))
-    changed = tuple(_with_values(s, rows.values, extents) for s in stages)
+    changed = tuple(with_values(s, rows.values, extents) for s in stages)
     statements = [s for x in changed for s in (*x.before, *x.body, *x.after)]
     for s in statements:
         if isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is not None):
-            return Diagnostic("block.order", {"composition": Composition.COLUMN.value})
-    accesses = list(_accesses(statements, tile))
+            return Diagnostic("block.order")
+    accesses = list(accesses_of_part(statements, tile))
     stores = [(s.buffer, tile.sum(s.index)) for s in statements if isinstance(s, Store)]
     result = RowPart(
         stages=changed,
@@ -53,7 +52,7 @@ def read_row_part(
         length=rows.length,
         is_reduced=any(isinstance(s, Fold) for s in statements),
         vector=min(VECTOR, ACCESS_NBYTES // _widest(statements)),
-        reads=_reads_of(statements),
+        reads=reads_of(statements),
         writes=frozenset(b for b, _ in stores),
         wide=frozenset(b for b, at in accesses if b in tile.place and at.coefficient(axis) != 0),
         reach=_reach(statements, axis, rows.length, tile),
@@ -66,12 +65,9 @@ def read_row_part(
             written.setdefault(buffer, set()).add(at)
     pitches = {b: 0 if rows.is_single else max(n, 1) for b, n in tile.length_of.items()}
     scattered: set[str] = set()
-    computed = {s.var for s in statements if isinstance(s, (Let, Fold))}
+    computed: set[Var] = {s.var for s in statements if isinstance(s, (Let, Fold))}
     for buffer, index in (x for x in accesses if x[0] in tile.place):
-        depends_on_data = any(
-            has_loads(atom) or not computed.isdisjoint(variables(atom)) for atom, _ in index.terms
-        )
-        if depends_on_data or not _is_of_its_thread(buffer, index, written, tile):
+        if depends_on_data(index, computed) or not is_of_its_thread(buffer, index, written, tile):
             return Diagnostic("block.access", {"buffer": buffer})
         if not _is_in_row(result, index, tile.length_of[buffer], pitches[buffer]):
             scattered.add(buffer)
@@ -141,7 +137,7 @@ def _flat_length(stages: Sequence[Stage], count: int, tile: BlockCoordinates) ->
     statements = [s for x in stages for s in x.body]
     if any(not isinstance(s, (Let, Store)) for s in statements):
         return 0  # what is reduced is all of it
-    buffers = _reads_of(statements) | {s.buffer for s in statements if isinstance(s, Store)}
+    buffers = reads_of(statements) | {s.buffer for s in statements if isinstance(s, Store)}
     lengths = {tile.length_of[b] for b in buffers if b in tile.length_of}
     length = lengths.pop() if len(lengths) == 1 else 0
     return length if length and count % length == 0 and count > length else 0
@@ -166,7 +162,14 @@ def _is_in_row(part: RowPart, index: Sum, length: int, pitch: int) -> bool:
     return 0 <= last < last + (part.length if step else 1) <= max(length, 1)
 
 
-def _is_of_its_thread(
+def depends_on_data(index: Sum, computed: Set[Var]) -> bool:
+    """Return whether an index depends on what is loaded, or on variables that are ``computed``."""
+    return any(
+        has_loads(atom) or not computed.isdisjoint(variables(atom)) for atom, _ in index.terms
+    )
+
+
+def is_of_its_thread(
     buffer: str, index: Sum, written: Mapping[str, set[Sum]], tile: BlockCoordinates
 ) -> bool:
     """Return whether a thread accesses nothing that another one writes.
@@ -182,7 +185,7 @@ def _is_of_its_thread(
     return True
 
 
-def _reads_of(statements: Sequence[Statement]) -> frozenset[str]:
+def reads_of(statements: Sequence[Statement]) -> frozenset[str]:
     """Return the names of the buffers that statements load from."""
     return frozenset(x.buffer for x in loads_of(statements))
 
@@ -210,7 +213,9 @@ def _widest(statements: Sequence[Statement]) -> int:
     return max((dtype.nbytes for dtype in dtypes), default=1)
 
 
-def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterator[tuple[str, Sum]]:
+def accesses_of_part(
+    statements: Sequence[Statement], tile: BlockCoordinates
+) -> Iterator[tuple[str, Sum]]:
     """Yield the buffer and the index of each store, and of each load in an expression.
 
     Neither prefetches nor the buffers that hold partial results of reductions and scans are
@@ -223,7 +228,7 @@ def _accesses(statements: Sequence[Statement], tile: BlockCoordinates) -> Iterat
             yield load.buffer, tile.sum(load.index)
 
 
-def _with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
+def with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
     """Return a stage with expressions in place of variables, and literals of known sizes.
 
     Indices of loads and stores are canonical, for variables of these extents.

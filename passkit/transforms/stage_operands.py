@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passkit.ast import Cast, Expr, Load, const
+from passkit.ast import Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import Bind, For, Stmt, StoreStmt, VectorLoad, VectorStore, index_let
@@ -23,6 +23,7 @@ from passkit.transforms.block_values import (
     quotient,
     remainder,
     unrolled,
+    zero_of,
 )
 from passkit.values import dtype as dt
 
@@ -49,9 +50,7 @@ def fill(values: BlockValues, region: Region) -> Stmt:
     if first:
         row = plus(row, literal(first))
     at = plus(times(row, region.pitch), plus(column, literal(left)))
-    dtype = values.arrays[region.array].dtype
-    zero = Cast(const(0, dt.float32), dtype) if dt.is_narrow(dtype) else const(0, dtype)
-    store = StoreStmt(region.array, at, zero)
+    store = StoreStmt(region.array, at, zero_of(values.arrays[region.array].dtype))
     passes = -(-region.count // threads)
     conditions = [less(e, literal(region.count))] if passes * threads > region.count else []
     index = index_let(e, plus(times(u, threads), THREAD))

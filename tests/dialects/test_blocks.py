@@ -203,6 +203,7 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
     wide = o.matmul(pk.var("a", (64, 512)), pk.var("b", (512, 256)))
     product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
     both = o.concat(o.tanh(product), o.neg(product), axis=0)
+    apart = o.softmax(o.reduce_max(pk.var("a", (3, 17, 5)), axis=(0, 2)))
     unknown = o.matmul(pk.var("a", (24, "k")), pk.var("b", ("k", 25)))
     return [
         (pk.Graph([o.tanh(o.matmul(a, b))]), "block.dtype", "a is float64"),
@@ -210,7 +211,8 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
         (pk.Graph([o.tanh(unknown)]), "block.product", "tile of dot0 is no matrix"),
         (pk.Graph([o.softmax(long)]), "block.registers", "no map of the parts fits"),
         (pk.Graph([o.tanh(wide)]), "memory.shared", "exceed 49152"),
-        (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.order", "loops of column"),
+        (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.product", "dot0 is no matrix"),
+        (pk.Graph([apart]), "block.order", "reduces rows along several axes"),
         (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "threads meet in s"),
     ]
 

@@ -149,11 +149,33 @@ REGROUPED = (
 """Rows that are reduced, and then reduced again as rows of another length."""
 
 
-def test_rows_of_other_lengths_meet_in_shared_memory() -> None:
+ALONG_COLUMNS = (
+    (
+        "x: {d}[11, 3]; d = sub(expand_dims(x, axis=1), expand_dims(x, axis=0));"
+        "r = add(reduce_sum(mul(d, d), axis=2, keepdims=true), 0.5);"
+        "return reduce_sum(mul(d, mul(rsqrt(r), r)), axis=1)"
+    ),
+    "x: {d}[4, 9, 6]; return reduce_sum(sub(x, reduce_max(x, axis=2, keepdims=true)), axis=1)",
+    "x: {d}[40, 24]; return transpose(softmax(x), axes=(1, 0))",
+    "x: {d}[5, 8, 6]; s = softmax(x); return softmax(s, axis=1)",
+)
+"""Rows that are reduced, and then read along their columns."""
+
+
+@pytest.mark.parametrize(
+    "texts, dtypes",
+    [
+        (REGROUPED, ("f32", "f64", "f16", "bf16", "i32", "i64", "u8")),
+        (ALONG_COLUMNS[:3], ("f32", "f64", "f16", "bf16")),
+        (ALONG_COLUMNS[3:], ("f32", "f64", "f16", "bf16")),
+    ],
+    ids=["rows", "columns", "both"],
+)
+def test_parts_meet_in_shared_memory(texts: tuple[str, ...], dtypes: tuple[str, ...]) -> None:
     """A value of any dtype lies in shared memory, where parts read elements of any row."""
     jobs = []
-    for dtype in ("f32", "f64", "f16", "bf16", "i32", "i64", "u8"):
-        for k, text in enumerate(REGROUPED):
+    for dtype in dtypes:
+        for k, text in enumerate(texts):
             graph = pk.parse(text.format(d=dtype))
             names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
             jobs.append((f"{dtype} {k}", graph, {"keep_together": names}, ({},)))
@@ -162,7 +184,10 @@ def test_rows_of_other_lengths_meet_in_shared_memory() -> None:
     for _, graph, options, _ in jobs:
         planned = plan(graph, target="cuda", **options)
         ((node, kernel),) = planned.attrs["kernel"].items()
-        assert planned.attrs["schedule"][node].block is not None, kernel
+        schedule = planned.attrs["schedule"][node]
+        # Of 16 bits the powers of the last softmax have no room in its result.
+        is_alone = texts == ALONG_COLUMNS[3:] and kernel.ast.params[0].dtype.nbytes == 2
+        assert (schedule.block is None) == is_alone, kernel
 
 
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])

@@ -1,0 +1,149 @@
+"""Points inside a block: each belongs to one thread, which runs all stages of a part for it.
+
+Arrays that the part has for itself, such as totals of columns, are variables of a thread.
+"""
+
+from __future__ import annotations
+
+from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Var
+from passkit.ast.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
+from passkit.ast.tidy import replace_children
+from passkit.ir.index import literal, plus
+from passkit.ir.loop import (
+    Assign,
+    Bind,
+    Declare,
+    For,
+    If,
+    LetStmt,
+    Stmt,
+    StoreStmt,
+    index_let,
+)
+from passkit.ir.rewrite import combined
+from passkit.schedule.block_nest import ROW, PointPart
+from passkit.transforms.block_values import (
+    THREAD,
+    BlockValues,
+    all_of,
+    index_var,
+    less,
+    quotient,
+    remainder,
+    unrolled,
+    zero_of,
+)
+from passkit.values import dtype as dt
+
+UNROLL = 4
+"""The iterations of a serial loop of known length that are executed at a time."""
+
+
+class PointPartBuilder:
+    """Builds the statements of one part.
+
+    Args:
+        values: what the parts of the kernel have in common.
+        number: the number of the part.
+        part: the part.
+    """
+
+    def __init__(self, values: BlockValues, number: int, part: PointPart) -> None:
+        self.values, self.part, self.prefix = values, part, f"p{number}"
+        self.row, self.column = (index_var(f"{self.prefix}_{name}") for name in ("row", "column"))
+        self.own: dict[str, Var] = {}
+
+    def statements(self) -> list[Stmt]:
+        """Return the loop over points, as many at a time as the block has threads."""
+        part, threads = self.part, self.values.schedule.threads
+        count = part.rows * part.columns
+        passes = -(-count // threads)
+        first, point = index_var("first_point_of_pass"), index_var(f"{self.prefix}_point")
+        conditions: list[Expr] = []
+        if passes * threads > count:
+            conditions.append(less(point, literal(count)))
+        for var, bound in ((self.row, part.bound), (self.column, part.column_bound)):
+            if bound is not None:
+                conditions.append(less(var, self.values.settled(bound)))
+        body: list[Stmt] = [
+            index_let(point, plus(first, THREAD)),
+            index_let(self.row, quotient(point, part.columns)),
+            index_let(self.column, remainder(point, part.columns)),
+        ]
+        inner = tuple(x for stage in part.stages for x in self._stage(stage))
+        exists = all_of(conditions)
+        body += inner if exists is None else [If(exists, inner)]
+        stop = literal(passes * threads)
+        return [For(first, literal(0), stop, Bind.SERIAL, tuple(body), threads)]
+
+    def _stage(self, stage: Stage) -> list[Stmt]:
+        """Return the statements of a stage for the thread's point."""
+        out: list[Stmt] = [LetStmt(s.var, self._value(s.value)) for s in stage.before]
+        for s in stage.body:
+            if isinstance(s, Fold):
+                assert s.buffer is not None
+                out.append(Declare(self._own(s.buffer, s.identity.dtype), s.identity))
+            elif isinstance(s, Store) and not self._is_memory(s.buffer):
+                dtype = s.value.dtype
+                out.append(Declare(self._own(s.buffer, dtype), zero_of(dtype)))
+        body = tuple(x for s in stage.body for x in self._statement(s))
+        for k, loop in enumerate(reversed(stage.loops)):
+            body = tuple(self._loop(loop, body, is_innermost=k == 0))
+        return [*out, *body]
+
+    def _loop(self, loop: Loop, body: tuple[Stmt, ...], is_innermost: bool) -> list[Stmt]:
+        """Return a serial loop around statements; an innermost one of known length is unrolled."""
+        start, stop = self._value(loop.start), self._value(loop.stop)
+        if loop.limit is not None:
+            limit = self._value(loop.limit)
+            stop = Select(Binary("<", stop, limit, dt.bool_), stop, limit, dt.int64)
+        if not is_innermost or not isinstance(start, Const) or not isinstance(stop, Const):
+            return [For(loop.var, start, stop, Bind.SERIAL, body)]
+        begin, end = int(start.value), int(stop.value)
+        whole = begin + (end - begin) // UNROLL * UNROLL
+        base, u = index_var(f"{loop.var.name}_base"), index_var("u")
+        out: list[Stmt] = []
+        if whole > begin:
+            inner = unrolled(u, UNROLL, index_let(loop.var, plus(base, u)), *body)
+            out.append(For(base, start, literal(whole), Bind.SERIAL, (inner,), UNROLL))
+        if end > whole:
+            out.append(For(loop.var, literal(whole), stop, Bind.SERIAL, body))
+        return out
+
+    def _statement(self, s: Statement) -> list[Stmt]:
+        """Return a statement for the thread's point."""
+        match s:
+            case Prefetch():
+                return []
+            case Let(var, value):
+                return [LetStmt(var, self._value(value))]
+            case Store(buffer, index, value, stream):
+                if not self._is_memory(buffer):
+                    return [Assign(self.own[buffer], self._value(value))]
+                at = self._value(index)
+                return [StoreStmt(self.values.array(buffer), at, self._value(value), stream)]
+        assert isinstance(s, Fold) and s.buffer is not None, s
+        total = self.own[s.buffer]
+        return [Assign(total, combined(s.combine, total, self._value(s.value)))]
+
+    def _own(self, buffer: str, dtype: dt.DType) -> Var:
+        """Return the new variable of a thread for an array of the part."""
+        var = self.own[buffer] = Var(f"{self.prefix}_{buffer}", dtype)
+        return var
+
+    def _is_memory(self, buffer: str) -> bool:
+        """Return whether a buffer is a parameter, or lies in shared memory."""
+        return buffer in self.values.params or self.values.is_shared(buffer)
+
+    def _value(self, x: Expr) -> Expr:
+        """Return an expression at the thread's point."""
+        match x:
+            case Load(buffer, index):
+                if not self._is_memory(buffer):
+                    return self.own[buffer]
+                return Load(self.values.array(buffer), self._value(index), x.dtype)
+            case SizeOf():
+                return self.values.settled(x)
+        if x == self.part.axis:
+            return self.column
+        return self.row if x == ROW else replace_children(x, self._value)

@@ -1,0 +1,151 @@
+"""The parts of a stitched kernel whose points each belong to a thread, read from their statements.
+
+They reduce along another axis than the one that threads lie along, or have blocks of two axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+
+from attrs import evolve
+
+from passkit.ast import Binary, Expr, Var
+from passkit.ast.index import Known, Sum
+from passkit.ast.stage import Fold, Let, Level, Loop, Part, Running, Stage, Statement, Store
+from passkit.diagnostics import Diagnostic
+from passkit.ir.index import with_literals
+from passkit.ir.rewrite import substitute
+from passkit.schedule.block_nest import ROW, PointPart
+from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
+from passkit.transforms.read_row_part import (
+    accesses_of_part,
+    depends_on_data,
+    is_of_its_thread,
+    reads_of,
+    with_values,
+)
+from passkit.values import dtype as dt
+
+
+def read_point_part(
+    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+) -> PointPart | Diagnostic:
+    """Return a part whose points are shared out over threads, or why there is no schedule of it.
+
+    Args:
+        part: the part.
+        stages: its stages, each with one loop over threads.
+        names: what stands for its variables.
+        tile: the coordinates of the tile.
+    """
+    lanes = [x for s in stages for x in s.loops if x.level is Level.CTA]
+    others = [x for s in stages for x in s.loops if x.level is not Level.CTA]
+    is_plain = len(lanes) == len(stages) and not any(s.after for s in stages)
+    if not is_plain or any(x.level is not Level.THREAD or x.down for x in others):
+        return Diagnostic("block.order")
+    axis = lanes[0].var
+    rows, columns, values = _windows(part, lanes, names, tile)
+    if rows is None or columns is None:
+        return Diagnostic("block.rows")
+    extents = Known(((axis.name, columns.rows),))
+    changed = tuple(_with_loops(with_values(s, values, extents), values) for s in stages)
+    statements = [s for x in changed for s in (*x.before, *x.body)]
+    if any(
+        isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is None) for s in statements
+    ):
+        return Diagnostic("block.order")
+    accesses = list(accesses_of_part(statements, tile))
+    accesses += [
+        (s.buffer, tile.sum(s.index))
+        for s in statements
+        if isinstance(s, Fold) and s.buffer is not None and s.index is not None
+    ]
+    result = PointPart(
+        stages=changed,
+        rows=rows.rows,
+        bound=rows.bound,
+        axis=axis,
+        columns=columns.rows,
+        column_bound=columns.bound,
+        reads=reads_of(statements),
+        writes=frozenset(s.buffer for s in statements if isinstance(s, Store)),
+        scattered=frozenset(b for b, _ in accesses if b in tile.place),
+    )
+    serial = {x.var for s in changed for x in s.loops}
+    return _unsafe_access(statements, accesses, serial, tile) or result
+
+
+def _windows(
+    part: Part, lanes: Sequence[Loop], names: Mapping[str, Expr], tile: BlockCoordinates
+) -> tuple[Window | None, Window | None, dict[str, Expr]]:
+    """Return the rows and columns of a part's points, and what stands for its variables.
+
+    The arguments are those of `read_point_part`; ``lanes`` are the loops over threads. A window is
+    None where the loops differ, or where the number of rows or columns is not known.
+    """
+    axis, ends = lanes[0].var, [ends_of(x, names) for x in lanes]
+    if any(e != ends[0] for e in ends) or any(x.var != axis or x.limit for x in lanes):
+        return None, None, {}
+    values = dict(names)
+    rows: Window | Diagnostic = Window(ZERO, 1, None)
+    if part.rows is not None:
+        first, last = ends_of(part.rows, names)
+        rows = tile.window(first, last)
+        values[part.rows.var.name] = Binary("+", first, ROW, dt.int64)
+    columns = tile.window(*ends[0])
+    if isinstance(rows, Diagnostic) or isinstance(columns, Diagnostic):
+        return None, None, {}
+    if not tile.is_zero(columns.first):
+        values[axis.name] = Binary("+", columns.first, axis, dt.int64)
+    for let in part.row_lets:
+        values[let.var.name] = with_literals(substitute(let.value, values))
+    if not rows.rows or not columns.rows:
+        return None, None, {}
+    return rows, columns, values
+
+
+def _with_loops(stage: Stage, values: Mapping[str, Expr]) -> Stage:
+    """Return a stage with the bounds of its serial loops resolved, and without that of threads."""
+    loops = []
+    for x in stage.loops:
+        if x.level is Level.THREAD:
+            start, stop = ends_of(x, values)
+            limit = None if x.limit is None else with_literals(substitute(x.limit, values))
+            loops.append(evolve(x, start=start, stop=stop, limit=limit))
+    return evolve(stage, loops=tuple(loops))
+
+
+def _unsafe_access(
+    statements: Sequence[Statement],
+    accesses: Sequence[tuple[str, Sum]],
+    serial: Set[Var],
+    tile: BlockCoordinates,
+) -> Diagnostic | None:
+    """Return a diagnostic of a buffer that threads would meet in; None if there is none.
+
+    An array of the part itself has one element for each thread.
+
+    Args:
+        statements: the statements of the part.
+        accesses: the buffers and indices of its accesses.
+        serial: the variables of its serial loops.
+        tile: the coordinates of the tile.
+    """
+    params = {b for b, _ in accesses if b[0] in "xy"}
+    written: dict[str, set[Sum]] = {}
+    own: dict[str, Sum] = {}
+    for s in statements:
+        if isinstance(s, Store) and s.buffer in tile.place:
+            written.setdefault(s.buffer, set()).add(tile.sum(s.index))
+    computed: set[Var] = {s.var for s in statements if isinstance(s, (Let, Fold))}
+    for buffer, index in accesses:
+        if buffer in tile.place:
+            is_safe = not depends_on_data(index, computed)
+            is_safe = is_safe and is_of_its_thread(buffer, index, written, tile)
+        else:
+            is_one = not depends_on_data(index, serial | computed)
+            is_one = is_one and own.setdefault(buffer, index) == index
+            is_safe = buffer in params or is_one
+        if not is_safe:
+            return Diagnostic("block.access", {"buffer": buffer})
+    return None
