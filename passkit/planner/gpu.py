@@ -160,10 +160,7 @@ def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
 def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of a reduction of columns in one pass; None for another nest.
 
-    `columns_in_passes` is for more of them.
-
-    A block has 32 vectors of columns. Its threads read several rows at a time, and each thread
-    loads ``column_unroll`` vectors before it uses the first.
+    A block has 32 vectors of columns. `columns_in_passes` is for several passes.
 
     Args:
         nest: the nest.
@@ -171,41 +168,20 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """
     if not nest.is_column or not nest.is_read_once:
         return None
-    traffic, length, last = nest.traffic, nest.row_length, nest.axes[-1].extent
-    assert isinstance(last, int)
-    vector = vector_width(max(traffic.nbytes, *nest.total_nbytes), last, target)
-    threads = min(WARP, max(8, 1 << (-(-last // vector) - 1).bit_length()))
+    vectors = -(-_column_count(nest) // _column_vector(nest, target))
+    threads = min(WARP, max(8, 1 << (vectors - 1).bit_length()))
     down = target.rules.column_threads // threads
-    while down > 1 and down * 2 > length:
+    while down > 1 and down * 2 > nest.row_length:
         down //= 2
-    threads = max(threads, WARP // down)  # blocks are whole warps
-    per_row = max(1, len(traffic.streams))
-    unroll = max(1, min(target.rules.column_unroll // per_row, length // down))
-    parts = [AxisPart(Bind.SERIAL, None)]
-    if unroll > 1:
-        parts.append(AxisPart(Bind.UNROLL, unroll))
-    if down > 1:
-        parts.append(AxisPart(Bind.THREAD_Y, down))
-    across = [AxisPart(Bind.THREAD_X, threads)]
-    if vector > 1:
-        across.append(AxisPart(Bind.VECTOR, vector))
-    loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
-    sums = sum(n * vector // 4 for n in nest.total_nbytes)
-    registers = min(target.limits.thread_registers, nest.registers(target.rules) + loaded + sums)
-    return (
-        *distribution(nest, AxisRole.KEPT, ()),
-        *distribution(nest, AxisRole.REDUCED, parts),
-        *distribution(nest, AxisRole.COLUMN, across),
-        *recomputed(nest),
-        LaunchBlocks(resident_blocks(threads * down, registers, target.limits)),
-    )
+    return _column_actions(nest, target, threads, down)
 
 
 def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of columns that several stages read; None for another nest.
 
-    A block has a few whole columns, of at least ``column_bytes``, and ``column_rows`` threads for
-    each. A stage computes again what an earlier one computed of an element.
+    A block has whole columns, of at least ``column_bytes`` side by side, so that there are many
+    blocks. ``column_rows`` threads share a column. A stage computes again what an earlier one
+    computed of an element.
 
     Args:
         nest: the nest.
@@ -213,17 +189,45 @@ def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None
     """
     if not nest.is_column or nest.is_read_once:
         return None
-    traffic, length, last = nest.traffic, nest.row_length, nest.axes[-1].extent
-    assert isinstance(last, int)
-    widest = max(traffic.nbytes, *nest.total_nbytes)
-    vector = vector_width(widest, last, target)
-    most = min(-(-last // vector), -(-target.rules.column_bytes // (vector * traffic.nbytes)))
-    threads = 1 << (most - 1).bit_length()
+    vector = _column_vector(nest, target)
+    vectors = -(-_column_count(nest) // vector)
+    least = -(-target.rules.column_bytes // (vector * nest.traffic.nbytes))
+    threads = 1 << (min(vectors, least) - 1).bit_length()
     down = 1
-    while down < target.rules.column_rows and down * 2 <= length:
+    while down < target.rules.column_rows and down * 2 <= nest.row_length:
         down *= 2
-    threads = max(threads, -(-WARP // down))  # blocks are whole warps
-    unroll = max(1, min(target.rules.column_unroll // max(1, len(traffic.streams)), length // down))
+    return _column_actions(nest, target, threads, down)
+
+
+def _column_count(nest: LoopNest) -> int:
+    """Return the number of columns of a nest, which is known."""
+    last = nest.axes[-1].extent
+    assert isinstance(last, int)
+    return last
+
+
+def _column_vector(nest: LoopNest, target: Target) -> int:
+    """Return the columns of a vector."""
+    widest = max(nest.traffic.nbytes, *nest.total_nbytes)
+    return vector_width(widest, _column_count(nest), target)
+
+
+def _column_actions(nest: LoopNest, target: Target, threads: int, down: int) -> Sequence[Action]:
+    """Return the schedule of columns whose blocks read several rows at a time.
+
+    Each thread loads ``column_unroll`` vectors before it uses the first.
+
+    Args:
+        nest: the nest.
+        target: the GPU.
+        threads: the threads of a block with neighbouring vectors of columns; blocks are whole warps
+            in any case.
+        down: those that share a column.
+    """
+    traffic, vector = nest.traffic, _column_vector(nest, target)
+    threads = max(threads, WARP // down)
+    per_row = max(1, len(traffic.streams))
+    unroll = max(1, min(target.rules.column_unroll // per_row, nest.row_length // down))
     parts = [AxisPart(Bind.SERIAL, None)]
     if unroll > 1:
         parts.append(AxisPart(Bind.UNROLL, unroll))
