@@ -116,7 +116,7 @@ def attention(*shape: int, value: int, is_transposed: bool = False) -> pk.Entry:
 
 
 def stitched_graphs() -> Iterator[tuple[str, list[Any]]]:
-    """Yield names and outputs of products with other operators, for one kernel each."""
+    """Yield names and outputs of operators of several loop nests, for one kernel each."""
     o = pk.ops
     yield "attention2x7x20x8", [attention(2, 7, 20, 8, value=8)]
     yield "attention3x33x33x5", [attention(3, 33, 33, 5, value=3, is_transposed=True)]
@@ -135,6 +135,13 @@ def stitched_graphs() -> Iterator[tuple[str, list[Any]]]:
     yield "dense_norm", [o.layer_norm(o.matmul(a, b) + pk.var("r", (14, 44)), scale, shift)]
     q, k = pk.var("q", ("n", 5, 6)), pk.var("k", ("n", 6, 7))
     yield "unknown_heads", [o.softmax(o.matmul(q, k))]
+    x = pk.var("x", (90, 3))
+    apart = o.expand_dims(x, axis=1) - o.expand_dims(x, axis=0)
+    square = o.reduce_sum(apart * apart, axis=2, keepdims=True) + 0.5
+    yield "forces90x3", [o.reduce_sum(apart * (o.rsqrt(square) / square), axis=1)]
+    x = pk.var("x", (34, 40), "float64")
+    rows = o.reshape(x - o.reduce_max(x, axis=1, keepdims=True), (136, 10))
+    yield "regrouped", [rows - o.reduce_sum(rows, axis=1, keepdims=True)]
 
 
 def program_of(

@@ -21,7 +21,14 @@ from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import is_along_steps, vector_of, with_arrays
-from passkit.schedule.block_nest import VECTOR, BlockNest, BlockPart, ProductPart, RowPart
+from passkit.schedule.block_nest import (
+    VECTOR,
+    BlockNest,
+    BlockPart,
+    PointPart,
+    ProductPart,
+    RowPart,
+)
 from passkit.schedule.limits import resident_blocks
 from passkit.schedule.schedule import Schedule, Source
 from passkit.target import Target
@@ -54,6 +61,10 @@ FEW_WARPS = 3
 """With so many warps on a multiprocessor half of the instructions wait for others."""
 POINT = 64
 """The instructions, and the registers, of a thread for one point of its own, about."""
+STEP = 8
+"""The instructions of an iteration of a point's serial loop, about."""
+POINT_STEPS = 8
+"""The iterations of such a loop that a thread has at least."""
 IDLE = 8
 """An idle thread counts as this fraction of one that computes."""
 
@@ -152,8 +163,20 @@ def _map_of(nest: BlockNest, part: BlockPart, threads: int) -> tuple[float, Bloc
         return _product_map(nest, part, threads)
     if isinstance(part, RowPart):
         return _row_map(part, threads)
-    passes = -(-part.rows * part.columns // threads)
-    return passes * threads / WARP * POINT, PointMap()
+    return _point_map(part, threads)
+
+
+def _point_map(part: PointPart, threads: int) -> tuple[float, PointMap]:
+    """Return the map of a part whose points belong to threads, and its instructions.
+
+    The threads of a point, at most a warp for few columns, are as many in any tile.
+    """
+    lanes = 1
+    most = min(WARP // part.columns, part.steps // POINT_STEPS)
+    while lanes * 2 <= most:
+        lanes *= 2
+    passes = -(-part.rows * part.columns * lanes // threads)
+    return passes * threads / WARP * (POINT + part.steps // lanes * STEP), PointMap(lanes)
 
 
 # Products.

@@ -60,11 +60,17 @@ class RowMap:
 
 @frozen
 class PointMap:
-    """How the threads of a block share out points: each has one of so many in a row."""
+    """How the threads of a block share out points.
+
+    Attributes:
+        lanes: the threads of a point, which share out the iterations of its serial loops.
+    """
+
+    lanes: int
 
     def __str__(self) -> str:
         """Return the map as text."""
-        return "point = serial-thread"
+        return f"point = serial-thread; step = serial-thread_{self.lanes}"
 
 
 BlockMap = ProductMap | RowMap | PointMap

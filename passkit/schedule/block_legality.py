@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
-from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block import BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_memory import with_arrays
-from passkit.schedule.block_nest import VECTOR, BlockNest, ProductPart, RowPart
+from passkit.schedule.block_nest import (
+    VECTOR,
+    BlockNest,
+    PointPart,
+    ProductPart,
+    RowPart,
+)
 from passkit.target import Target
 
 SHARED_NBYTES = 48 << 10
@@ -38,7 +44,8 @@ def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Dia
             assert isinstance(own, RowMap)
             problem = _check_rows(number, part, own)
         else:
-            continue
+            assert isinstance(own, PointMap)
+            problem = _check_points(number, part, own)
         if problem is not None:
             return problem
     nbytes = with_arrays(nest, schedule).shared_nbytes
@@ -68,6 +75,15 @@ def _check_product(
     count = own.rows * own.columns * own.step
     if count > most_unrolled:
         return Diagnostic("limit.unroll", {"count": count, "limit": most_unrolled})
+    return None
+
+
+def _check_points(number: int, part: PointPart, own: PointMap) -> Diagnostic | None:
+    """Return why the map of points is not legal: threads share out a loop if they may."""
+    most = WARP if part.steps else 1
+    if not 1 <= own.lanes <= most or most % own.lanes:
+        data = {"part": f"p{number}", "lanes": own.lanes, "most": most}
+        return Diagnostic("block.points", data)
     return None
 
 

@@ -122,6 +122,8 @@ class PointPart:
         reads: the buffers that it reads.
         writes: those that it writes.
         scattered: those of them in shared memory, of which it computes indices as of a plain array.
+        steps: the iterations of the serial loop of each stage that has one, if they are as many and
+            threads may share them out; else 0.
     """
 
     stages: tuple[Stage, ...]
@@ -133,6 +135,7 @@ class PointPart:
     reads: frozenset[str]
     writes: frozenset[str]
     scattered: frozenset[str]
+    steps: int
 
 
 BlockPart = ProductPart | RowPart | PointPart

@@ -8,7 +8,8 @@
                 'k' '=' 'serial-unroll_'INT
               | 'rows' NAME INT'x'INT ':' 'row' '=' 'serial-thread' ';'
                 'column' '=' 'unroll-thread_'INT'-vector_'INT
-              | 'points' NAME INT'x'INT ':' 'point' '=' 'serial-thread'
+              | 'points' NAME INT'x'INT ':' 'point' '=' 'serial-thread' ';'
+                'step' '=' 'serial-thread_'INT
     operands := 'operands' ('early' | 'late')
 
 A line is a part, in order, with its extents in a tile: heads, if there are several, m, n and k of a
@@ -37,7 +38,7 @@ _CONTRACT = re.compile(
 _ROWS = re.compile(
     r"rows (p\d+ \d+x\d+): row = serial-thread; column = unroll-thread_(\d+)-vector_(\d+)"
 )
-_POINTS = re.compile(r"points (p\d+ \d+x\d+): point = serial-thread")
+_POINTS = re.compile(r"points (p\d+ \d+x\d+): point = serial-thread; step = serial-thread_(\d+)")
 _OPERANDS = re.compile(r"operands (early|late)")
 
 _PARTS = {"contract": _CONTRACT, "rows": _ROWS, "points": _POINTS}
@@ -106,7 +107,7 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
             rows, down, columns, across, step = numbers
             maps.append(ProductMap(rows, columns, down, across, step))
         else:
-            maps.append(RowMap(*numbers) if isinstance(part, RowPart) else PointMap())
+            maps.append(RowMap(*numbers) if isinstance(part, RowPart) else PointMap(*numbers))
     operands = _OPERANDS.fullmatch(lines[-2])
     if operands is None:
         _refuse(len(lines) - 1, "operands early or operands late", lines[-2])

@@ -1,4 +1,4 @@
-"""Points inside a block: each belongs to one thread, which runs all stages of a part for it.
+"""Points inside a block: each belongs to some threads, which run all stages of a part for it.
 
 Arrays that the part has for itself, such as totals of columns, are variables of a thread.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from passkit.ast import Binary, Const, Expr, Load, Select, SizeOf, Var
 from passkit.ast.stage import Fold, Let, Loop, Prefetch, Stage, Statement, Store
 from passkit.ast.tidy import replace_children
-from passkit.ir.index import literal, plus
+from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Assign,
     Bind,
@@ -18,14 +18,17 @@ from passkit.ir.loop import (
     LetStmt,
     Stmt,
     StoreStmt,
+    WarpReduce,
     index_let,
 )
 from passkit.ir.rewrite import combined
+from passkit.schedule.block import PointMap
 from passkit.schedule.block_nest import ROW, PointPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,
     all_of,
+    guarded,
     index_var,
     less,
     quotient,
@@ -46,68 +49,91 @@ class PointPartBuilder:
         values: what the parts of the kernel have in common.
         number: the number of the part.
         part: the part.
+        own: how the threads of the block share out points.
     """
 
-    def __init__(self, values: BlockValues, number: int, part: PointPart) -> None:
+    def __init__(self, values: BlockValues, number: int, part: PointPart, own: PointMap) -> None:
         self.values, self.part, self.prefix = values, part, f"p{number}"
-        self.row, self.column = (index_var(f"{self.prefix}_{name}") for name in ("row", "column"))
+        self.lanes = own.lanes
+        self.row, self.column, self.lane = (
+            index_var(f"{self.prefix}_{name}") for name in ("row", "column", "lane")
+        )
         self.own: dict[str, Var] = {}
+        self.store_guard: list[Expr] = []
 
     def statements(self) -> list[Stmt]:
-        """Return the loop over points, as many at a time as the block has threads."""
-        part, threads = self.part, self.values.schedule.threads
+        """Return the loop over points, as many at a time as the block has threads for.
+
+        Threads of points that do not exist have nothing to do. Where threads share out a point,
+        they compute the first point, and store nothing: all threads of a warp exchange totals.
+        """
+        part, at_once = self.part, self.values.schedule.threads // self.lanes
         count = part.rows * part.columns
-        passes = -(-count // threads)
+        passes = -(-count // at_once)
         first, point = index_var("first_point_of_pass"), index_var(f"{self.prefix}_point")
-        conditions: list[Expr] = []
-        if passes * threads > count:
-            conditions.append(less(point, literal(count)))
-        for var, bound in ((self.row, part.bound), (self.column, part.column_bound)):
-            if bound is not None:
-                conditions.append(less(var, self.values.settled(bound)))
-        body: list[Stmt] = [
-            index_let(point, plus(first, THREAD)),
-            index_let(self.row, quotient(point, part.columns)),
-            index_let(self.column, remainder(point, part.columns)),
-        ]
+        body: list[Stmt] = [index_let(point, plus(first, quotient(THREAD, self.lanes)))]
+        conditions = [less(point, literal(count))] if passes * at_once > count else []
+        bounds = ((self.row, part.bound), (self.column, part.column_bound))
+        limits = [less(v, self.values.settled(bound)) for v, bound in bounds if bound is not None]
+        if self.lanes > 1:
+            if conditions:
+                point_read = index_var(f"{self.prefix}_point_read")
+                chosen = Select(conditions[0], point, literal(0), dt.int64)
+                body.append(index_let(point_read, chosen))
+                point = point_read
+            body.append(index_let(self.lane, remainder(THREAD, self.lanes)))
+            is_first = Binary("==", self.lane, literal(0), dt.bool_)
+            self.store_guard = [is_first, *conditions, *limits]
+        body.append(index_let(self.row, quotient(point, part.columns)))
+        body.append(index_let(self.column, remainder(point, part.columns)))
         inner = tuple(x for stage in part.stages for x in self._stage(stage))
-        exists = all_of(conditions)
+        exists = all_of([*conditions, *limits]) if self.lanes == 1 else None
         body += inner if exists is None else [If(exists, inner)]
-        stop = literal(passes * threads)
-        return [For(first, literal(0), stop, Bind.SERIAL, tuple(body), threads)]
+        stop = literal(passes * at_once)
+        return [For(first, literal(0), stop, Bind.SERIAL, tuple(body), at_once)]
 
     def _stage(self, stage: Stage) -> list[Stmt]:
         """Return the statements of a stage for the thread's point."""
         out: list[Stmt] = [LetStmt(s.var, self._value(s.value)) for s in stage.before]
+        totals: list[Stmt] = []
         for s in stage.body:
             if isinstance(s, Fold):
                 assert s.buffer is not None
-                out.append(Declare(self._own(s.buffer, s.identity.dtype), s.identity))
+                total = self._own(s.buffer, s.identity.dtype)
+                out.append(Declare(total, s.identity))
+                if self.lanes > 1:
+                    totals.append(WarpReduce(total, s.combine, self.lanes))
             elif isinstance(s, Store) and not self._is_memory(s.buffer):
                 dtype = s.value.dtype
                 out.append(Declare(self._own(s.buffer, dtype), zero_of(dtype)))
         body = tuple(x for s in stage.body for x in self._statement(s))
         for k, loop in enumerate(reversed(stage.loops)):
             body = tuple(self._loop(loop, body, is_innermost=k == 0))
-        return [*out, *body]
+        return [*out, *body, *totals]
 
     def _loop(self, loop: Loop, body: tuple[Stmt, ...], is_innermost: bool) -> list[Stmt]:
-        """Return a serial loop around statements; an innermost one of known length is unrolled."""
+        """Return a serial loop around statements; an innermost one of known length is unrolled.
+
+        The threads of a point share its iterations out.
+        """
         start, stop = self._value(loop.start), self._value(loop.stop)
         if loop.limit is not None:
             limit = self._value(loop.limit)
             stop = Select(Binary("<", stop, limit, dt.bool_), stop, limit, dt.int64)
         if not is_innermost or not isinstance(start, Const) or not isinstance(stop, Const):
             return [For(loop.var, start, stop, Bind.SERIAL, body)]
-        begin, end = int(start.value), int(stop.value)
-        whole = begin + (end - begin) // UNROLL * UNROLL
+        own = self.lane if self.lanes > 1 else literal(0)
+        begin, end, step = int(start.value), int(stop.value), UNROLL * self.lanes
+        whole = begin + (end - begin) // step * step
         base, u = index_var(f"{loop.var.name}_base"), index_var("u")
         out: list[Stmt] = []
         if whole > begin:
-            inner = unrolled(u, UNROLL, index_let(loop.var, plus(base, u)), *body)
-            out.append(For(base, start, literal(whole), Bind.SERIAL, (inner,), UNROLL))
+            at = plus(plus(base, times(u, self.lanes)), own)
+            inner = unrolled(u, UNROLL, index_let(loop.var, at), *body)
+            out.append(For(base, start, literal(whole), Bind.SERIAL, (inner,), step))
         if end > whole:
-            out.append(For(loop.var, literal(whole), stop, Bind.SERIAL, body))
+            first = plus(literal(whole), own)
+            out.append(For(loop.var, first, stop, Bind.SERIAL, body, self.lanes))
         return out
 
     def _statement(self, s: Statement) -> list[Stmt]:
@@ -120,8 +146,9 @@ class PointPartBuilder:
             case Store(buffer, index, value, stream):
                 if not self._is_memory(buffer):
                     return [Assign(self.own[buffer], self._value(value))]
-                at = self._value(index)
-                return [StoreStmt(self.values.array(buffer), at, self._value(value), stream)]
+                at, array = self._value(index), self.values.array(buffer)
+                store = StoreStmt(array, at, self._value(value), stream)
+                return [guarded(self.store_guard, store)]
         assert isinstance(s, Fold) and s.buffer is not None, s
         total = self.own[s.buffer]
         return [Assign(total, combined(s.combine, total, self._value(s.value)))]

@@ -17,7 +17,7 @@ from passkit.ir.loop import (
     ThreadIndex,
     index_let,
 )
-from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
+from passkit.schedule.block import BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_memory import (
     staged_operands,
     unwritten_regions,
@@ -78,7 +78,8 @@ class BlockBuilder:
                 assert isinstance(own, RowMap)
                 body += RowPartBuilder(values, number, part, own).statements()
             else:
-                body += PointPartBuilder(values, number, part).statements()
+                assert isinstance(own, PointMap)
+                body += PointPartBuilder(values, number, part, own).statements()
         params = tuple(
             LoopBuffer(b.name, b.dtype, StorageScope.GLOBAL, b.extent, b.written)
             for b in nest.params

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence, Set
 
 from attrs import evolve
 
-from passkit.ast import Binary, Expr, Var
+from passkit.ast import Binary, Const, Expr, Var
 from passkit.ast.index import Known, Sum
 from passkit.ast.stage import Fold, Let, Level, Loop, Part, Running, Stage, Statement, Store
 from passkit.diagnostics import Diagnostic
@@ -70,6 +70,7 @@ def read_point_part(
         reads=reads_of(statements),
         writes=frozenset(s.buffer for s in statements if isinstance(s, Store)),
         scattered=frozenset(b for b, _ in accesses if b in tile.place),
+        steps=_shared_steps(changed),
     )
     serial = {x.var for s in changed for x in s.loops}
     return _unsafe_access(statements, accesses, serial, tile) or result
@@ -102,6 +103,28 @@ def _windows(
     if not rows.rows or not columns.rows:
         return None, None, {}
     return rows, columns, values
+
+
+def _shared_steps(stages: Sequence[Stage]) -> int:
+    """Return the iterations of each stage's serial loop that threads may share out; 0 for none.
+
+    Such loops are alike, of known length, and reduce. No output is read again: another thread of
+    the point may have stored it.
+    """
+    statements = [s for x in stages for s in x.body]
+    outputs = {s.buffer for s in statements if isinstance(s, Store) and s.buffer.startswith("y")}
+    loops = [s.loops for s in stages if s.loops]
+    has_stores = any(isinstance(s, Store) for x in stages if x.loops for s in x.body)
+    if has_stores or any(len(x) > 1 for x in loops) or not outputs.isdisjoint(reads_of(statements)):
+        return 0
+    lengths = {_length(x) for (x,) in loops}
+    return lengths.pop() if len(lengths) == 1 else 0
+
+
+def _length(loop: Loop) -> int:
+    """Return the number of iterations of a loop; 0 if it is not known."""
+    is_known = isinstance(loop.start, Const) and isinstance(loop.stop, Const) and not loop.limit
+    return int(loop.stop.value) - int(loop.start.value) if is_known else 0  # type: ignore[attr-defined]
 
 
 def _with_loops(stage: Stage, values: Mapping[str, Expr]) -> Stage:

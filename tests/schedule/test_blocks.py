@@ -99,6 +99,22 @@ def test_other_texts_are_refused(old: str, new: str, message: str) -> None:
         parse_block(TEXT.replace(old, new, 1), nest, CUDA)
 
 
+@pytest.mark.parametrize(
+    "lanes, message",
+    [(3, "points of p1 have 3 threads; a divisor of 32 is"), (0, "points of p1 have 0 threads")],
+)
+def test_threads_of_points_divide_a_warp(lanes: int, message: str) -> None:
+    """The threads of a point combine their totals inside a warp."""
+    nest, schedule = block_of("forces90x3")
+    text = block_text(schedule, nest, "y", "cuda")
+    assert "points p1 1x3: point = serial-thread; step = serial-thread_8" in text
+
+    with pytest.raises(ScheduleError, match=message):
+        parse_block(
+            text.replace("step = serial-thread_8", f"step = serial-thread_{lanes}"), nest, CUDA
+        )
+
+
 def test_the_report_shows_the_schedule() -> None:
     """`passkit show --schedule` prints rule, resources and text."""
     graph = pk.Graph([attention(2, 7, 20, 8, value=8)])
