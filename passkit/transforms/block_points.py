@@ -71,26 +71,34 @@ class PointPartBuilder:
         count = part.rows * part.columns
         passes = -(-count // at_once)
         first, point = index_var("first_point_of_pass"), index_var(f"{self.prefix}_point")
-        body: list[Stmt] = [index_let(point, plus(first, quotient(THREAD, self.lanes)))]
+        body: list[Stmt] = [
+            index_let(point, plus(first, quotient(THREAD, self.lanes))),
+            index_let(self.row, quotient(point, part.columns)),
+            index_let(self.column, remainder(point, part.columns)),
+        ]
         conditions = [less(point, literal(count))] if passes * at_once > count else []
-        bounds = ((self.row, part.bound), (self.column, part.column_bound))
-        limits = [less(v, self.values.settled(bound)) for v, bound in bounds if bound is not None]
+        for var, bound in ((self.row, part.bound), (self.column, part.column_bound)):
+            if bound is not None:
+                conditions.append(less(var, self.values.settled(bound)))
+        exists = all_of(conditions)
         if self.lanes > 1:
-            if conditions:
-                point_read = index_var(f"{self.prefix}_point_read")
-                chosen = Select(conditions[0], point, literal(0), dt.int64)
-                body.append(index_let(point_read, chosen))
-                point = point_read
             body.append(index_let(self.lane, remainder(THREAD, self.lanes)))
-            is_first = Binary("==", self.lane, literal(0), dt.bool_)
-            self.store_guard = [is_first, *conditions, *limits]
-        body.append(index_let(self.row, quotient(point, part.columns)))
-        body.append(index_let(self.column, remainder(point, part.columns)))
+            self.store_guard = [Binary("==", self.lane, literal(0), dt.bool_), *conditions]
+            if exists is not None:
+                body += self._read_first_point(exists)
         inner = tuple(x for stage in part.stages for x in self._stage(stage))
-        exists = all_of([*conditions, *limits]) if self.lanes == 1 else None
-        body += inner if exists is None else [If(exists, inner)]
+        body += inner if exists is None or self.lanes > 1 else [If(exists, inner)]
         stop = literal(passes * at_once)
         return [For(first, literal(0), stop, Bind.SERIAL, tuple(body), at_once)]
+
+    def _read_first_point(self, exists: Expr) -> list[Stmt]:
+        """Let threads of points that do not exist read the first one; return the definitions."""
+        out: list[Stmt] = []
+        for name in ("row", "column"):
+            own, read = getattr(self, name), index_var(f"{self.prefix}_read_{name}")
+            out.append(index_let(read, Select(exists, own, literal(0), dt.int64)))
+            setattr(self, name, read)
+        return out
 
     def _stage(self, stage: Stage) -> list[Stmt]:
         """Return the statements of a stage for the thread's point."""
