@@ -151,7 +151,7 @@ REGROUPED = (
 
 ALONG_COLUMNS = (
     (
-        "x: {d}[257, 3]; d = sub(expand_dims(x, axis=1), expand_dims(x, axis=0));"
+        "x: {d}[131, 3]; d = sub(expand_dims(x, axis=1), expand_dims(x, axis=0));"
         "r = add(reduce_sum(mul(d, d), axis=2, keepdims=true), 0.5);"
         "return reduce_sum(mul(d, mul(rsqrt(r), r)), axis=1)"
     ),
