@@ -59,7 +59,7 @@ TEXTS: dict[str, str] = {
     "block.access": "threads meet in {buffer}, or data says which of its elements they read",
     "block.dtype": "{value} is {dtype}; blocks compute matrix products of float32",
     "block.lanes": "rows of {part} have {lanes} threads; a part of a warp of {warp} is possible",
-    "block.order": "a part of the kernel scans, or reduces rows along several axes",
+    "block.order": "a part of the kernel scans, or keeps points of rows along several axes",
     "block.points": "points of {part} have {lanes} threads; a divisor of {most} is possible",
     "block.product": "the tile of {product} is no matrix of known size and strides",
     "block.registers": "no map of the parts fits in the registers of a block",

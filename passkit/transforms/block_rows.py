@@ -13,7 +13,7 @@ from attrs import frozen
 
 from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import Known, Sum, expression, normal
-from passkit.ast.stage import Fold, Prefetch, Stage, Statement
+from passkit.ast.stage import Fold, Level, Prefetch, Stage, Statement
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
 from passkit.ast.tidy import expressions, replace_children
@@ -158,6 +158,7 @@ class RowPartBuilder:
             for y in (*s.before, *s.body)
             if isinstance(y, (StageLet, Fold))
         }
+        inside |= {x.var.name for s in loops for x in s.loops if x.level is Level.THREAD}
         for load in (x for s in loops for y in s.body for x in _own_loads(y, self.part.axis)):
             is_known = load.buffer in self.values.params or load.buffer in self.values.homes
             key = load.buffer, normal(load.index, Known(()))
@@ -234,7 +235,14 @@ class RowPartBuilder:
         else:
             sums = [s for s in stage.body if isinstance(s, Fold)]
             out += [Declare(s.var, s.identity) for s in sums]
-            out += self._loops(stage.body)
+            inner = self._loops(stage.body)
+            for x in reversed([x for x in stage.loops if x.level is Level.THREAD]):
+                start, stop = (self._of_row(end, self.read_row) for end in (x.start, x.stop))
+                if x.limit is not None:
+                    limit = self._of_row(x.limit, self.read_row)
+                    stop = Select(less(stop, limit), stop, limit, dt.int64)
+                inner = [For(x.var, start, stop, Bind.SERIAL, tuple(inner))]
+            out += inner
             if self.map.lanes > 1:
                 out += [WarpReduce(s.var, s.combine, self.map.lanes) for s in sums]
         for s in stage.after:

@@ -22,6 +22,7 @@ from passkit.transforms.read_row_part import (
     depends_on_data,
     is_of_its_thread,
     reads_of,
+    with_loops,
     with_values,
 )
 from passkit.values import dtype as dt
@@ -48,7 +49,10 @@ def read_point_part(
     if rows is None or columns is None:
         return Diagnostic("block.rows")
     extents = Known(((axis.name, columns.rows),))
-    changed = tuple(_with_loops(with_values(s, values, extents), values) for s in stages)
+    changed = tuple(
+        _without_lanes(with_loops(with_values(s, values, extents), values, Level.THREAD))
+        for s in stages
+    )
     statements = [s for x in changed for s in (*x.before, *x.body)]
     if any(
         isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is None) for s in statements
@@ -127,15 +131,9 @@ def _length(loop: Loop) -> int:
     return int(loop.stop.value) - int(loop.start.value) if is_known else 0  # type: ignore[attr-defined]
 
 
-def _with_loops(stage: Stage, values: Mapping[str, Expr]) -> Stage:
-    """Return a stage with the bounds of its serial loops resolved, and without that of threads."""
-    loops = []
-    for x in stage.loops:
-        if x.level is Level.THREAD:
-            start, stop = ends_of(x, values)
-            limit = None if x.limit is None else with_literals(substitute(x.limit, values))
-            loops.append(evolve(x, start=start, stop=stop, limit=limit))
-    return evolve(stage, loops=tuple(loops))
+def _without_lanes(stage: Stage) -> Stage:
+    """Return a stage without its loop over threads."""
+    return evolve(stage, loops=tuple(x for x in stage.loops if x.level is not Level.CTA))
 
 
 def _unsafe_access(

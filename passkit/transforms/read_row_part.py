@@ -8,7 +8,7 @@ from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr, Load, Var
 from passkit.ast.index import Known, Sum, expression, normal
-from passkit.ast.stage import Fold, Let, Part, Running, Stage, Statement, Store
+from passkit.ast.stage import Fold, Let, Level, Loop, Part, Running, Stage, Statement, Store
 from passkit.ast.tidy import loads_of, map_statement, replace_children
 from passkit.ast.walk import has_loads, variables
 from passkit.diagnostics import Diagnostic
@@ -30,18 +30,23 @@ def read_row_part(
         names: what stands for its variables.
         tile: the coordinates of the tile.
     """
-    loops = [x for s in stages for x in s.loops]
-    if any(len(s.loops) > 1 for s in stages) or not loops:
+    lanes = [x for s in stages for x in s.loops if x.level is Level.CTA]
+    serial = [x for s in stages for x in s.loops if x.level is not Level.CTA]
+    if not lanes or not all(_has_rows(s) for s in stages):
         return Diagnostic("block.order")
     rows = _rows_of(part, stages, names, tile)
     if isinstance(rows, Diagnostic):
         return rows
-    axis, extents = loops[0].var, Known(((loops[0].var.name, rows.length),))
-    changed = tuple(with_values(s, rows.values, extents) for s in stages)
+    axis, extents = lanes[0].var, Known(((lanes[0].var.name, rows.length),))
+    changed = tuple(
+        with_loops(with_values(s, rows.values, extents), rows.values, Level.THREAD) for s in stages
+    )
     statements = [s for x in changed for s in (*x.before, *x.body, *x.after)]
     for s in statements:
         if isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is not None):
             return Diagnostic("block.order")
+    if serial and any(isinstance(s, Store) and s.buffer.startswith("r") for s in statements):
+        return Diagnostic("block.order")  # registers have no room for all of such a row
     accesses = list(accesses_of_part(statements, tile))
     stores = [(s.buffer, tile.sum(s.index)) for s in statements if isinstance(s, Store)]
     result = RowPart(
@@ -74,6 +79,30 @@ def read_row_part(
     return evolve(result, scattered=frozenset(scattered))
 
 
+def _has_rows(stage: Stage) -> bool:
+    """Return whether a stage has at most a loop along the row, inside of serial ones."""
+    *outer, last = stage.loops or (None,)
+    return last is None or (
+        last.level is Level.CTA and all(x.level is Level.THREAD and not x.down for x in outer)
+    )
+
+
+def with_loops(stage: Stage, values: Mapping[str, Expr], *levels: Level) -> Stage:
+    """Return a stage with the bounds of its loops of some levels resolved.
+
+    ``values`` is what stands for the variables of the part.
+    """
+
+    def resolved(x: Loop) -> Loop:
+        if x.level not in levels:
+            return x
+        start, stop = ends_of(x, values)
+        limit = None if x.limit is None else with_literals(substitute(x.limit, values))
+        return evolve(x, start=start, stop=stop, limit=limit)
+
+    return evolve(stage, loops=tuple(map(resolved, stage.loops)))
+
+
 @frozen(eq=False)
 class _Rows:
     """The rows of a part.
@@ -98,7 +127,8 @@ def _rows_of(
 
     The arguments are those of `read_row_part`.
     """
-    loops = [x for s in stages for x in s.loops]
+    loops = [x for s in stages for x in s.loops if x.level is Level.CTA]
+    is_plain = all(len(s.loops) < 2 for s in stages)
     axis, problem = loops[0].var, Diagnostic("block.rows")
     ends = [ends_of(x, names) for x in loops]
     along = tile.window(*ends[0])
@@ -109,7 +139,9 @@ def _rows_of(
     length = along.rows
     values = dict(names)
     window: Window | Diagnostic = Window(ZERO, 1, None)
-    flat = 0 if part.rows is not None else _flat_length(stages, along.rows, tile)
+    flat = 0
+    if part.rows is None and is_plain:
+        flat = _flat_length(stages, along.rows, tile)
     if part.rows is not None:
         first, last = ends_of(part.rows, names)
         window = tile.window(first, last)

@@ -203,7 +203,9 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
     wide = o.matmul(pk.var("a", (64, 512)), pk.var("b", (512, 256)))
     product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
     both = o.concat(o.tanh(product), o.neg(product), axis=0)
-    apart = o.softmax(o.reduce_max(pk.var("a", (3, 17, 5)), axis=(0, 2)))
+    rows = pk.var("a", (3, 17, 5))
+    powers = o.exp(rows - o.reduce_max(rows, axis=(0, 2), keepdims=True))
+    shares = powers / o.reduce_sum(powers, axis=(0, 2), keepdims=True)
     unknown = o.matmul(pk.var("a", (24, "k")), pk.var("b", ("k", 25)))
     return [
         (pk.Graph([o.tanh(o.matmul(a, b))]), "block.dtype", "a is float64"),
@@ -212,7 +214,11 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
         (pk.Graph([o.softmax(long)]), "block.registers", "no map of the parts fits"),
         (pk.Graph([o.tanh(wide)]), "memory.shared", "exceed 49152"),
         (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.product", "dot0 is no matrix"),
-        (pk.Graph([apart]), "block.order", "reduces rows along several axes"),
+        (
+            pk.Graph([o.softmax(o.reduce_max(shares, axis=1))]),
+            "block.order",
+            "keeps points of rows along several axes",
+        ),
         (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "threads meet in s"),
     ]
 

@@ -145,6 +145,8 @@ REGROUPED = (
         "x: {d}[7, 96]; m = sub(x, reduce_min(x, axis=1, keepdims=true));"
         "r = reshape(equal(m, 0), (21, 32)); return reduce_any(r, axis=1)"
     ),
+    "x: {d}[3, 17, 5]; m = reduce_max(x, axis=(0, 2)); return sub(m, reduce_min(m, axis=0)), m",
+    "x: {d}[7, 3, 4, 9]; m = reduce_max(x, axis=(1, 3)); return reduce_min(m, axis=1)",
 )
 """Rows that are reduced, and then reduced again as rows of another length."""
 
