@@ -101,9 +101,10 @@ def simplify_idempotent(node: Node, x: Entry) -> Entry | None:
 def simplify_abs(node: Node, x: Entry) -> Entry | None:
     """Rewrite ``abs(-x) -> abs(x)`` and ``abs(abs(x)) -> abs(x)``; return None otherwise.
 
-    ``node`` is the operator's node.
+    The negative of an unsigned integer wraps, so that its abs stays. ``node`` is the operator's
+    node.
     """
-    if x.node.op is get_op("neg"):
+    if x.node.op is get_op("neg") and x.dtype is not None and x.dtype.kind != "u":
         return make("abs", x.node.inputs[0])
     return simplify_idempotent(node, x)
 

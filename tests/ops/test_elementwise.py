@@ -403,6 +403,7 @@ EXACT: list[tuple[Any, str]] = [
     (x**0.5, "kept"),
     (pk.ops.neg(-x), "x"),
     (abs(-x), "abs"),
+    (abs(-pk.var("v", (3,), "uint8")), "kept"),
     (abs(abs(x)), "abs"),
     (pk.ops.relu(pk.ops.relu(x)), "relu"),
     (pk.ops.maximum(x, x), "x"),
