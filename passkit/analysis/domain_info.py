@@ -94,19 +94,27 @@ class DomainInfo:
         self.pinned: set[Var] = set()
         self.integers: list[Sum] = []
         self._linear: dict[tuple[Index, Shape], Sum] = {}
-        self._indices: dict[tuple[Entry, ValueKind], Index] = {}
+        self._indices: dict[tuple[Entry, ValueKind, Node], Index] = {}
 
-    def index(self, entry: Entry, kind: ValueKind) -> Index:
-        """Return the index at the current point of a value of a kind, which is not INLINE."""
-        shape, order = known_shape(entry), self.orders.get(entry.node)
+    def index(self, entry: Entry, kind: ValueKind, reader: Node | None = None) -> Index:
+        """Return the index at the current point of a value.
+
+        Args:
+            entry: the value.
+            kind: its kind, which is not INLINE.
+            reader: the reduction that reads it, in its own order of rows; None for the order of the
+                value.
+        """
+        node = reader or entry.node
+        shape, order = known_shape(entry), self.orders.get(node)
         if order is None:
             return self.domain.index(kind, shape)
-        if (entry, kind) not in self._indices:
+        if (entry, kind, node) not in self._indices:
             *rows, last = self.domain.index(ValueKind.POINT, order.shape)
             row_index = order.rows_at(tuple(rows), shape, self.domain.extents)
             point: Expr = last if kind is ValueKind.POINT else size_of(0)
-            self._indices[entry, kind] = (*row_index, point)
-        return self._indices[entry, kind]
+            self._indices[entry, kind, node] = (*row_index, point)
+        return self._indices[entry, kind, node]
 
     def linear(self, index: Index, shape: Shape) -> Sum:
         """Return the row-major linear index of an element, which is computed once."""
@@ -123,7 +131,7 @@ class DomainInfo:
         """
         if reduce_of(node) is not None:
             entry = node.inputs[0]
-            return [(entry, self.index(entry, ValueKind.POINT))]
+            return [(entry, self.index(entry, ValueKind.POINT, node))]
         if scan_of(node) is not None:
             return [(node.inputs[0], index)]
         accesses = accesses_of(node, index, self.domain.extents)
@@ -439,7 +447,7 @@ def check_reduction(
     shape = known_shape(node.inputs[0])
     order = info.orders.get(node)
     if order is not None and order.count * shape[-1] == domain.size:
-        index = info.index(node.inputs[0], ValueKind.POINT)
+        index = info.index(node.inputs[0], ValueKind.POINT, node)
         is_whole = domain.reduces_dims(index, reduced.axes) and order.count == domain.rows
         return None if is_whole else Diagnostic("domain.value_axes", value, at)
     if order is not None or numel(shape) != domain.size:

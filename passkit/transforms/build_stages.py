@@ -221,7 +221,7 @@ class StageBuilder:
     def _reduction_statement(self, node: Node, values: ValueBuilder) -> Fold:
         """Return the reduction of a node's operand."""
         reduction = _reduction(node)
-        value = values.full(node.inputs[0])
+        value = values.full(node.inputs[0], node)
         if reduction.prepare is not None:
             value = reduction.prepare(value)
         var = Var(self.names[node], reduction.identity.dtype)

@@ -66,9 +66,9 @@ class ValueBuilder:
             if node in required:
                 self.full(node.entries[0])
 
-    def full(self, entry: Entry) -> Expr:
-        """Return the value of ``entry`` at the current point."""
-        index = self.stages.info.index(entry, ValueKind.POINT)
+    def full(self, entry: Entry, reader: Node | None = None) -> Expr:
+        """Return the value of ``entry`` at the current point; ``reader`` is as in its index."""
+        index = self.stages.info.index(entry, ValueKind.POINT, reader)
         key = (entry, index)
         if key not in self.bound:
             self.bound[key] = self._full(entry, index)

@@ -58,6 +58,7 @@ ONE_KERNEL = {
     + WEIGHTS
     + norm("x", "n")
     + "a = add(mul(n, g), mul(h, k))\nt = transpose(a, axes=(1, 0, 2))\nz = mul(t, 2)\nreturn z",
+    "before and behind": ROWS + norm("x", "n") + "z = add(x, reverse(n, axis=0))\nreturn z",
     "functions before": ROWS
     + "e = gelu(mul(x, 3))\ns = softmax(e, axis=-1)\n"
     + "t = transpose(mul(s, e), axes=(1, 0, 2))\nz = exp(t)\nreturn z",
