@@ -194,7 +194,8 @@ def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None
     least = -(-target.rules.column_bytes // (vector * nest.traffic.nbytes))
     threads = 1 << (min(vectors, least) - 1).bit_length()
     down = 1
-    while down < target.rules.column_rows and down * 2 <= nest.row_length:
+    most = min(target.rules.column_rows, target.limits.block_threads // threads)
+    while down * 2 <= min(most, nest.row_length):
         down *= 2
     return _column_actions(nest, target, threads, down)
 

@@ -79,9 +79,10 @@ class ColumnBuilder(LoopBuilder):
             if k not in passes:
                 body += self._finish(stage, exists, is_followed)
                 continue
-            loops = self._pass(stage, exists)
-            body += loops if k == passes[0] else [s for s in loops if not isinstance(s, LetStmt)]
-            body += self._combine(stage, is_followed)
+            bounds, loops = self._pass(stage, exists)
+            if k == passes[0]:
+                body += bounds
+            body += [*loops, *self._combine(stage, is_followed)]
         return tuple(body)
 
     def _first_column(self, tile: Expr, tiles: int) -> Expr:
@@ -91,10 +92,10 @@ class ColumnBuilder(LoopBuilder):
 
     # The loop over rows.
 
-    def _pass(self, stage: Stage, exists: Expr | None) -> list[Stmt]:
-        """Return the loops of a stage in which each thread has its rows.
+    def _pass(self, stage: Stage, exists: Expr | None) -> tuple[list[Stmt], list[Stmt]]:
+        """Return the bounds of a stage's loops over rows, as definitions, and the loops.
 
-        Definitions among the statements are of the bounds of these loops. ``exists`` is the
+        Each thread has its rows in them. The bounds are the same in all stages. ``exists`` is the
         condition that the thread's columns exist; None if all do.
         """
         out: list[Stmt] = []
@@ -104,11 +105,11 @@ class ColumnBuilder(LoopBuilder):
             self.results[fold.buffer] = self._array(name, fold.identity.dtype, self.width)
             out += self._each_column((StoreStmt(name, self._position(), fold.identity),))
         hoisted = self._hoisted(stage)
-        lets, loops = self._stepped(
+        bounds, loops = self._stepped(
             self.unroll * self.down, lambda base, stop: self._rows_at(stage, base, stop)
         )
         loops = [*hoisted, *loops]
-        return [*out, *lets, *(loops if exists is None else [If(exists, tuple(loops))])]
+        return bounds, [*out, *(loops if exists is None else [If(exists, tuple(loops))])]
 
     def _hoisted(self, stage: Stage) -> list[Stmt]:
         """Return the loop that computes a stage's values of columns, into register arrays."""
@@ -258,6 +259,8 @@ class ColumnBuilder(LoopBuilder):
         if inner:
             loop = tuple(self._each_column((*lets, *inner)))
             out += loop if exists is None else [If(exists, loop)]
+            if self.width == 1 and exists is None:
+                lets = []  # they are defined in the scope of the outputs, too
         if outputs:
             is_first: Expr = Binary("==", self._loop_variable(Bind.THREAD_Y), literal(0), dt.bool_)
             if exists is not None:

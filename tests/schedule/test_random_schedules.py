@@ -44,6 +44,10 @@ GRAPHS = (
     "x: f32[3, 70, 24]; return softmax(x, axis=1)",
     "x: f16[45, 20]; w: f16[20]; return mul(sub(x, reduce_mean(x, axis=0)), exp(w))",
     "x: f32[5, 517]; return softmax(x)",
+    (
+        "x: f32[3, 45, 16]; w: f32[3, 1, 1]; m = tanh(reduce_mean(x, axis=1, keepdims=true));"
+        "t = mul(m, tanh(m)); c = sub(x, t); return mul(c, exp(w)), add(c, exp(w)), m, sub(m, t)"
+    ),
     "x: f32[37, 33]; b: f32[33]; return add(exp(x), b), sub(x, b)",
     "x: f32[36, 72]; y: f32[72, 36]; return add(transpose(x, axes=(1, 0)), y)",
     "x: f16[3, 40, 24]; y: f16[24, 3, 40]; return mul(transpose(x, axes=(2, 0, 1)), y)",
