@@ -36,8 +36,10 @@ from passkit.ir.loop import (
     expressions_of,
     nested,
 )
-from passkit.values.dtype import bool_
+from passkit.values.dtype import bool_, int64
 
+FIRST_AXIS = 2
+"""The number of the axis of an outermost loop, behind those of the threads."""
 MAX_ITERATIONS = 64
 """The number of iterations of a loop with barriers that are followed one by one, at most."""
 MAX_POINTS = 1 << 22
@@ -113,7 +115,7 @@ class _Position:
     """
 
     context: Context
-    axis: int = 2
+    axis: int = FIRST_AXIS
     sides: tuple[tuple[int, bool], ...] = ()
 
 
@@ -228,14 +230,49 @@ class _Collector:
         is_changing = isinstance(s, (LetStmt, Declare, Barrier, Fence, LastBlock, Return))
         return is_changing or bool(inner) or id(s) in self.loading
 
-    def body(self, body: Sequence[Stmt], place: _Position) -> Context:
-        """Follow the statements of a body; return the context behind it."""
-        for statement in body:
-            if id(statement) in self.relevant:
-                context = self._statement(statement, place)
-                if context is not place.context:
-                    place = _Position(context, place.axis, place.sides)
-        return place.context
+    def body(self, body: Sequence[Stmt], place: _Position) -> None:
+        """Follow the statements of a body.
+
+        Those behind an index that is selected, such as the row of a thread or else the first one,
+        are followed for each of its values, so that all that depends on it agrees.
+        """
+        for k, statement in enumerate(body):
+            if id(statement) not in self.relevant:
+                continue
+            chosen = self._selected(statement, body[k + 1 :], place)
+            if chosen is not None:
+                for context in chosen:
+                    self.body(body[k + 1 :], _Position(context, place.axis, place.sides))
+                return
+            context = self._statement(statement, place)
+            if context is not place.context:
+                place = _Position(context, place.axis, place.sides)
+
+    def _selected(
+        self, s: Stmt, rest: Sequence[Stmt], place: _Position
+    ) -> tuple[Context, Context] | None:
+        """Return the contexts behind the definition of a selected index, one for each value.
+
+        None for another statement, for values between which the context decides or makes no
+        difference, outside of loops, and where barriers are among the statements behind it.
+
+        Args:
+            s: the statement.
+            rest: the statements behind it.
+            place: where it is.
+        """
+        if place.axis == FIRST_AXIS or not isinstance(s, LetStmt) or s.var.dtype is not int64:
+            return None
+        if not isinstance(s.value, Select) or any(id(x) in self.waiting for x in rest):
+            return None
+        context, condition = place.context, s.value.condition
+        value = context.value(s.value)
+        if value.is_exact or value.is_unbounded or id(s) in self.loading:
+            return None
+        return (
+            context.where(condition, True).defined(s.var.name, s.value.a),
+            context.where(condition, False).defined(s.var.name, s.value.b),
+        )
 
     def _statement(self, s: Stmt, place: _Position) -> Context:
         """Follow a statement; return the context behind it."""

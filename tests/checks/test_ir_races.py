@@ -60,6 +60,10 @@ FREE = {
     "three coordinates of a block": "y0[block // 12 * 1536 + block // 4 % 3 * 512 + block % 4 * 128"
     " + id] = 1.0:f32",
     "a loop that never runs": "for serial i = 4 to 4 {\ny0[i // 3 + i % 3] = 1.0:f32\n}",
+    "a row or else the first one": "t[id] = 0.0:f32\nbarrier block\nfor serial i = 0 to 1 {\n"
+    "index row: i64 = select(id < 1000 - block * 64, id, 0)\n"
+    "let v: f32 = select(row % 4 < 2, t[row // 4 * 4 + row % 4 + 2], 0.0:f32)\n"
+    "y0[block * 128 + id] = v\n}",
     "a condition with a name": "let holds: bool = id < 100\nif holds {\nt[id + 28] = 1.0:f32\n}",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
@@ -102,6 +106,10 @@ RACES = {
     "y0[block // 12 * 1536 + block // 4 % 2 * 512 + block % 4 * 128 + id] = 1.0:f32": (
         r"y0\[\?\] among blocks: quotients that do not give the block"
     ),
+    "t[id] = 0.0:f32\nbarrier block\nfor serial i = 0 to 1 {\n"
+    "index row: i64 = select(id < 1000 - block * 64, id, 0)\n"
+    "let v: f32 = select(row % 4 < 3, t[row // 4 * 4 + row % 4 + 2], 0.0:f32)\n"
+    "y0[block * 128 + id] = v\n}": r"t\[128\], which is not",
     "let holds: bool = id < 101\nif holds {\nt[id + 28] = 1.0:f32\n}": r"t\[128\], which is not",
     "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
     "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
