@@ -20,7 +20,7 @@ from passkit.ir.loop import WARP
 from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
-from passkit.schedule.block_memory import is_along_steps, vector_of, with_arrays
+from passkit.schedule.block_memory import vector_of, with_arrays
 from passkit.schedule.block_nest import (
     VECTOR,
     BlockNest,
@@ -210,8 +210,8 @@ def _product_map(
     """Return the map of a product with the fewest instructions, and their number."""
     best: tuple[float, ProductMap] | None = None
     steps = part.steps
-    for rows in _sides(is_along_steps(part.a.along, part.a.down), steps):
-        for columns in _sides(is_along_steps(part.b.down, part.b.along), steps):
+    for rows in _sides(part.a.is_along, steps):
+        for columns in _sides(part.b.is_along, steps):
             down, across = -(-part.rows // rows.size), -(-part.columns // columns.size)
             products = rows.size * columns.size
             if products + rows.registers + columns.registers > REGISTERS:

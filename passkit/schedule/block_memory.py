@@ -12,16 +12,6 @@ from passkit.schedule.block_nest import VECTOR, BlockNest, Operand, ProductPart,
 from passkit.values.dtype import DType, float32
 
 
-def is_along_steps(step: int, outer: int) -> bool:
-    """Return whether the elements of an operand follow each other along the steps of a product.
-
-    Args:
-        step: the distance from one step to the next.
-        outer: the distance from one row, or column, of the result to the next.
-    """
-    return outer != 1 and step == 1
-
-
 def vector_of(size: int) -> int:
     """Return the elements of the accesses to ``size`` consecutive ones."""
     return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
@@ -210,12 +200,12 @@ class ProductSide:
 def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSide]:
     """Return both operands of a product."""
     sides = (
-        (part.a, part.a.along, part.a.down, part.rows, own.rows * own.down),
-        (part.b, part.b.down, part.b.along, part.columns, own.columns * own.across),
+        (part.a, part.rows, own.rows * own.down),
+        (part.b, part.columns, own.columns * own.across),
     )
     sides_read = []
-    for operand, step, outer, count, padded in sides:
-        is_along = is_along_steps(step, outer)
+    for operand, count, padded in sides:
+        is_along = operand.is_along
         lines, length, reach = (
             (count, part.steps, part.steps) if is_along else (part.steps, count, padded)
         )

@@ -29,6 +29,7 @@ class Operand:
         down: the distance from one row to the next.
         along: the distance from one column to the next.
         head: the distance from one head to the next.
+        is_along: whether its elements follow each other along the steps of the product.
     """
 
     buffer: str
@@ -36,6 +37,7 @@ class Operand:
     down: int
     along: int
     head: int
+    is_along: bool
 
 
 @frozen(eq=False)

@@ -60,6 +60,9 @@ class PointPartBuilder:
         )
         self.own: dict[str, Var] = {}
         self.store_guard: list[Expr] = []
+        self.loop_vars = {
+            x.var: index_var(f"{self.prefix}_{x.var.name}") for s in part.stages for x in s.loops
+        }
 
     def statements(self) -> list[Stmt]:
         """Return the loop over points, as many at a time as the block has threads for.
@@ -124,24 +127,24 @@ class PointPartBuilder:
 
         The threads of a point share its iterations out.
         """
-        start, stop = self._value(loop.start), self._value(loop.stop)
+        var, start, stop = self.loop_vars[loop.var], self._value(loop.start), self._value(loop.stop)
         if loop.limit is not None:
             limit = self._value(loop.limit)
             stop = Select(Binary("<", stop, limit, dt.bool_), stop, limit, dt.int64)
         if not is_innermost or not isinstance(start, Const) or not isinstance(stop, Const):
-            return [For(loop.var, start, stop, Bind.SERIAL, body)]
+            return [For(var, start, stop, Bind.SERIAL, body)]
         own = self.lane if self.lanes > 1 else literal(0)
         begin, end, step = int(start.value), int(stop.value), UNROLL * self.lanes
         whole = begin + (end - begin) // step * step
-        base, u = index_var(f"{loop.var.name}_base"), index_var("u")
+        base, u = index_var(f"{var.name}_base"), index_var("u")
         out: list[Stmt] = []
         if whole > begin:
             at = plus(plus(base, times(u, self.lanes)), own)
-            inner = unrolled(u, UNROLL, index_let(loop.var, at), *body)
+            inner = unrolled(u, UNROLL, index_let(var, at), *body)
             out.append(For(base, start, literal(whole), Bind.SERIAL, (inner,), step))
         if end > whole:
             first = plus(literal(whole), own)
-            out.append(For(loop.var, first, stop, Bind.SERIAL, body, self.lanes))
+            out.append(For(var, first, stop, Bind.SERIAL, body, self.lanes))
         return out
 
     def _statement(self, s: Statement) -> list[Stmt]:
@@ -179,6 +182,7 @@ class PointPartBuilder:
                 return Load(self.values.array(buffer), self._value(index), x.dtype)
             case SizeOf():
                 return self.values.settled(x)
-        if x == self.part.axis:
-            return self.column
-        return self.row if x == ROW else replace_children(x, self._value)
+        if isinstance(x, Var):
+            own = {self.part.axis: self.column, ROW: self.row, **self.loop_vars}
+            return own.get(x, x)
+        return replace_children(x, self._value)

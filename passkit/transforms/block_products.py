@@ -241,7 +241,7 @@ class ProductBuilder:
         is_shared = self.values.is_shared(c.buffer)
         down, along, head = c.down, c.along, c.head
         if is_shared:
-            down = self.values.pitches[c.buffer]
+            down, along = self.values.pitches[c.buffer], 1
             head = part.rows * down
         start = self.values.settled(c.start)
         if self.head is not None:

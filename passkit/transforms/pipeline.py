@@ -183,9 +183,7 @@ def _with_short_forms(nest: BlockNest, part: BlockPart) -> BlockPart:
     )
     arrays = (*nest.params, *nest.shared)
     ast = KernelAST(arrays, (), _registers_of(part, {b.name for b in arrays}), (phase,))
-    if any(is_narrow(b.dtype) for b in (*arrays, *ast.scratch)):
-        ast = legalize_floats(ast)
-    ast = mark_quotients(with_lost_nans(ast))
+    ast = mark_quotients(with_lost_nans(legalize_floats(ast)))
     stages = [s for s in ast.phases[0].parts[0].stages if isinstance(s, Stage)]
     return evolve(part, stages=tuple(stages))
 

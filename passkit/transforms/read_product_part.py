@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from attrs import evolve
+
 from passkit.ast import Binary, Expr, Var
 from passkit.ast.index import expression
 from passkit.ast.stage import Dot, Matrix
@@ -39,44 +41,71 @@ def read_product_part(
     a, b, c = (_operand(x, strides, head_window, names, tile) for x in (dot.a, dot.b, dot.c))
     if a is None or b is None or c is None:
         return problem
-    part = ProductPart(
-        *(a, b, c),
-        heads=head_window.rows,
+    rows, count = window.rows, head_window.rows
+    if min(rows, columns, steps, count) < 1 or (count > 1 and window.bound is not None):
+        return problem
+    along_a = _is_along_steps(a, (rows, a.down), (steps, a.along), count, tile)
+    along_b = _is_along_steps(b, (columns, b.along), (steps, b.down), count, tile)
+    is_stored = _is_along_steps(c, (rows, c.down), (columns, c.along), count, tile)
+    if along_a is None or along_b is None or (c.buffer in tile.place and not is_stored):
+        return problem
+    return ProductPart(
+        *(evolve(a, is_along=along_a), evolve(b, is_along=along_b), c),
+        heads=count,
         head_bound=head_window.bound,
-        rows=window.rows,
+        rows=rows,
         bound=window.bound,
         columns=columns,
         steps=steps,
     )
-    return part if _has_even_arrays(part, tile) else problem
 
 
-def _has_even_arrays(part: ProductPart, tile: BlockCoordinates) -> bool:
-    """Return whether it computes something, and its arrays have whole rows, of all heads."""
-    if min(part.rows, part.columns, part.steps, part.heads) < 1:
-        return False
-    for x in (part.a, part.b, part.c):
-        length = tile.length_of.get(x.buffer)
-        is_even = x.along == 1 or (x.down == 1 and x is not part.c)
-        pitch = x.down if x.along == 1 else x.along
-        if length is not None and not (is_even and tile.is_zero(x.start)):
-            return False
-        if length is not None and length != pitch and part.rows > 1:
-            return False
-    if part.heads == 1:
-        return True
-    a, b, c = part.a, part.b, part.c
-    sides = (
-        (a, part.rows, part.steps, a.down, a.along),
-        (b, part.columns, part.steps, b.along, b.down),
-        (c, part.rows, part.columns, c.down, 1 if c.buffer in tile.place else 0),
-    )
-    for x, outer_count, count, outer, step in sides:
-        is_along = outer != 1 and step == 1
-        even = outer_count * outer if is_along else count * step
-        if (x.head not in (0, even) and step != 0) or part.bound is not None:
-            return False
-    return True
+def _is_along_steps(
+    x: Operand,
+    outer: tuple[int, int],
+    inner: tuple[int, int],
+    heads: int,
+    tile: BlockCoordinates,
+) -> bool | None:
+    """Return whether the elements of a matrix follow each other along the steps of a product.
+
+    Else they do so along the rows, or columns, of the result. The lines of a matrix in shared
+    memory are rows of its array, from the first one on. None if it has no such lines, or those of
+    heads do not follow each other.
+
+    Args:
+        x: the matrix.
+        outer: the number of rows, or columns, of the result, and how far apart they are.
+        inner: the number of steps, and how far apart they are.
+        heads: the number of heads.
+        tile: the coordinates of the tile.
+    """
+    length = tile.length_of.get(x.buffer)
+    if length is None:
+        is_along = outer[1] != 1 and inner[1] == 1
+    else:
+        row = max(length, 1)  # a value of each row has one element
+        is_along = _are_rows(outer, inner, row)
+        if not tile.is_zero(x.start) or not (is_along or _are_rows(inner, outer, row)):
+            return None
+    count, distance = outer if is_along else inner
+    if length is not None:
+        distance = max(length, 1)
+    are_even = heads == 1 or x.head in (0, count * distance)
+    is_line = length is None and count == 1  # each head may begin anywhere
+    return is_along if are_even or is_line else None
+
+
+def _are_rows(lines: tuple[int, int], elements: tuple[int, int], row: int) -> bool:
+    """Return whether lines of a matrix are rows of an array in shared memory.
+
+    Args:
+        lines: the number of lines, and how far apart they are.
+        elements: the number of elements of a line, and how far apart they are.
+        row: the elements of a row of the array.
+    """
+    (count, distance), (own, step) = lines, elements
+    return own <= row and (count == 1 or distance == row) and (own == 1 or step == 1)
 
 
 def _heads(
@@ -132,4 +161,4 @@ def _operand(
     down, along = numbers
     assert isinstance(down, int) and isinstance(along, int) and isinstance(inner, int)
     begin = with_literals(expression(tile.sum(substitute(expression(start), values))))
-    return Operand(x.buffer, begin, down, along, inner)
+    return Operand(x.buffer, begin, down, along, inner, is_along=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from attrs import evolve, frozen
 
 from passkit.ast import Binary, Expr, Load, Var
-from passkit.ast.index import Known, Sum, expression, normal
+from passkit.ast.index import Known, Sum, expression, is_exact, normal
 from passkit.ast.stage import Fold, Let, Level, Loop, Part, Running, Stage, Statement, Store
 from passkit.ast.tidy import loads_of, map_statement, replace_children
 from passkit.ast.walk import has_loads, variables
@@ -263,8 +263,10 @@ def accesses_of_part(
 def with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
     """Return a stage with expressions in place of variables, and literals of known sizes.
 
-    Indices of loads and stores are canonical, for variables of these extents.
+    Indices are canonical, for variables of these extents: those of loads and stores, and in other
+    expressions those that depend on no data.
     """
+    computed = {s.var for s in (*stage.before, *stage.body) if isinstance(s, (Let, Fold, Running))}
 
     def change(x: Expr) -> Expr:
         return indexed(with_literals(substitute(x, values)))
@@ -272,6 +274,8 @@ def with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Sta
     def indexed(x: Expr) -> Expr:
         if isinstance(x, Load):
             return Load(x.buffer, place(indexed(x.index)), x.dtype)
+        if isinstance(x, Binary) and _is_index(x, computed, extents):
+            return place(x)
         return replace_children(x, indexed)
 
     def place(x: Expr) -> Expr:
@@ -289,3 +293,16 @@ def with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Sta
             evolve(s, index=place(change(s.index)), value=change(s.value)) for s in stage.after
         ),
     )
+
+
+def _is_index(x: Binary, computed: Set[Var], extents: Known) -> bool:
+    """Return whether an expression is an index that depends on no data, and has a canonical form.
+
+    Args:
+        x: the expression.
+        computed: the variables that statements define.
+        extents: those of variables, by name.
+    """
+    if x.dtype is not dt.int64 or has_loads(x) or not computed.isdisjoint(variables(x)):
+        return False
+    return is_exact(x, extents)

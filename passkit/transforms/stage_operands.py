@@ -73,6 +73,8 @@ class _Copy:
         if side.is_rows:
             step, outer = outer, step
         self.line_stride, self.stride = (outer, step) if side.is_along else (step, outer)
+        if side.lines == 1:
+            self.line_stride = matrix.head
         self.bound = part.bound if side.is_rows else None
         self.head_bound = part.head_bound if matrix.head else None
         self.start = values.settled(matrix.start)

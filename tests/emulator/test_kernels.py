@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,15 @@ def test_columns_are_read_in_several_passes() -> None:
     assert not failures_of(jobs)
 
 
+def test_columns_of_narrow_elements_have_a_schedule() -> None:
+    """Rows of an odd number of 16-bit floats have no vectors: a block has fewer rows at a time."""
+    graph = pk.parse("x: f16[300, 33]; return softmax(x, axis=0)")
+
+    assert not failures_of([("odd", graph, {}, ({},))])
+    (group,) = pk.templates(graph, target="cuda")
+    assert group.nest.rule == "columns_in_passes"
+
+
 REGROUPED = (
     (
         "x: {d}[34, 40]; w: {d}[40]; m = sub(x, reduce_max(x, axis=1, keepdims=true));"
@@ -190,6 +200,71 @@ def test_parts_meet_in_shared_memory(texts: tuple[str, ...], dtypes: tuple[str, 
         # Of 16 bits the powers of the last softmax have no room in its result.
         is_alone = texts == ALONG_COLUMNS[3:] and kernel.ast.params[0].dtype.nbytes == 2
         assert (schedule.block is None) == is_alone, kernel
+
+
+OF_OTHER_ROWS = (
+    (
+        "x: i64[131, 2, 20]; n = neg(abs(x));"
+        "t = transpose(reshape(n, (131, 8, 5)), axes=(0, 2, 1));"
+        "return t, concat(n, neg(n), axis=1)"
+    ),
+    (
+        "x: f32[131, 3, 20]; n = tanh(x); t = transpose(reshape(n, (131, 12, 5)), axes=(0, 2, 1));"
+        "return t, pad(n, pad_width=((0, 0), (1, 2), (0, 0)))"
+    ),
+    (
+        "x: i32[2, 16, 6]; r = reshape(x, (2, 2, 48));"
+        "s = sub(r, reduce_sum(r, axis=1, keepdims=true)); n = neg(r);"
+        "return s, sub(n, reduce_max(n, axis=2, keepdims=true))"
+    ),
+    (
+        "x: f32[2, 32, 6]; r = reshape(softmax(x), (2, 3, 64));"
+        "m = reduce_min(r, axis=1, keepdims=true);"
+        'return sub(r, m), cast(neg(cast(mul(r, 300), dtype="bfloat16")), dtype="int32")'
+    ),
+)
+"""Rows under conditions, loops of several parts over axes of one name, and casts to 16 bits."""
+
+
+def test_parts_read_other_rows() -> None:
+    """A value in shared memory is read where the condition of a select holds, in each tile."""
+    jobs = []
+    for k, text in enumerate(OF_OTHER_ROWS):
+        graph = pk.parse(text)
+        names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+        jobs.append((str(k), graph, {"keep_together": names}, ({},)))
+
+    assert not failures_of(jobs)
+    for _, graph, options, _ in jobs:
+        (schedule,) = plan(graph, target="cuda", **options).attrs["schedule"].values()
+        assert schedule.block is not None
+
+
+def products_of_ones() -> Iterator[str]:
+    """Yield texts of products of matrices some of whose extents are 1, with operands on chip."""
+    for m, n, k in product((1, 5), (1, 6), (1, 7)):
+        for ta, tb in product((False, True), repeat=2):
+            a, b = (f"3, {k}, {m}" if ta else f"3, {m}, {k}"), (f"{n}, {k}" if tb else f"{k}, {n}")
+            flags = f"transpose_a={str(ta).lower()}, transpose_b={str(tb).lower()}"
+            yield (
+                f"a: f32[{a}, 9]; b: f32[3, {b}, 9]; c = reduce_max(a, axis=3); d = softmax(b);"
+                f"p = matmul(c, reduce_sum(mul(d, b), axis=3), {flags}); return tanh(p), tanh(c)"
+            )
+            yield (
+                f"a: f32[{a}]; b: f32[3, {b}]; c = softmax(a); p = matmul(c, b, {flags});"
+                "q = softmax(p); return matmul(q, tanh(p), transpose_b=true), c"
+            )
+
+
+def test_products_of_rows_and_columns_of_one_element() -> None:
+    """An operand of one row, column or step lies as the part that writes it has its rows."""
+    jobs = []
+    for text in products_of_ones():
+        graph = pk.parse(text)
+        names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+        jobs.append((text, graph, {"keep_together": names}, ({},)))
+
+    assert not failures_of(jobs)
 
 
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
