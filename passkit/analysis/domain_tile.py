@@ -115,12 +115,15 @@ def access_tile_of(domain: Domain, access: Sum, tile_map: TileMap) -> DomainTile
         access: the linear index of the element that a point reads.
         tile_map: the part of the input.
 
-    Returns: None where two points may read one element, or the part is no range of axes.
+    Returns: None where two points may read one element, or another tile has the element of one, or
+    the part is no range of axes.
     """
     shape, window = tile_map.shape, tile_map.window
     inside = numel(shape[k] for k in tile_map.inner)
     axes = [a for a in domain.axes if a.extent != 1]
     if tile_map.is_column or any(a.reduced or a.is_chunk_axis for a in axes):
+        return None
+    if access.constant != 0 or {a.var for a in axes} != {x for x, _ in access.terms}:
         return None
     stride: Extent = 1
     fixed: list[Axis] = []

@@ -202,6 +202,18 @@ def test_windows_that_do_not_divide_the_rows_are_right(rng: np.random.Generator)
     agree(graph, exe, feeds_of(graph, rng))
 
 
+@pytest.mark.parametrize("begin", [0, 1, 6])
+def test_elements_that_are_read_with_an_offset_are_of_another_tile(
+    begin: int, rng: np.random.Generator
+) -> None:
+    """Tiles of rows do not have the rows that a slice of a concatenation reads."""
+    x = pk.var("x", (5, 6, 512))
+    d = o.sub(x, o.reduce_sum(x, axis=2, keepdims=True))
+    graph = pk.Graph([o.slice(o.concat(d, d, axis=1), begin=(0, begin, 0), size=(-1, 6, -1))])
+
+    agree(graph, pk.compile(graph), feeds_of(graph, rng))
+
+
 def test_equal_bits_on_any_number_of_threads(rng: np.random.Generator) -> None:
     """Results have equal bits on 1, 2 and 4 threads."""
     graph, names = together(figure1(40))
