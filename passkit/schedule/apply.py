@@ -143,6 +143,9 @@ class ScheduleBuilder(AxisBuilder):
         missing = [k for k in staged if k not in self.staged]
         if missing:
             return Diagnostic("storage.missing", {"value": self.nest.value_names[missing[0]]})
+        unread = sorted(self.staged.difference(staged))  # a later action recomputes it
+        if unread:
+            return Diagnostic("storage.reader", {"value": self.nest.value_names[unread[0]]})
         y, x = (
             prod(g.size_of(bind) for g in groups if g is not None)
             for bind in (Bind.THREAD_Y, Bind.THREAD_X)

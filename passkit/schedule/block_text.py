@@ -88,10 +88,10 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
     Raises: ScheduleError with the line if the text does not follow the grammar, describes other
     parts than the kernel's, or a schedule that is not legal.
     """
-    lines = [line.strip() for line in text.strip().splitlines()]
+    lines = [line.strip() for line in text.strip().splitlines()] or [""]
     head = _HEAD.fullmatch(lines[0])
-    if head is None:
-        _refuse(1, "schedule NAME for TARGET threads 1xN blocks N {", lines[0])
+    if head is None or head[2] != target.name:
+        _refuse(1, f"schedule NAME for {target.name} threads 1xN blocks N {{", lines[0])
     if len(lines) != len(nest.parts) + 3:
         raise ScheduleError(
             f"schedule: the kernel has {len(nest.parts)} parts, and the text {len(lines) - 3}"

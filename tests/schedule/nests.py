@@ -37,6 +37,8 @@ GRAPHS = (
     "x: f32[4096, 1000]; return reduce_sum(x, axis=0)",
     "x: f32[3, 70, 64]; return reduce_max(exp(x), axis=1)",
     "x: f32[5, 9001]; return reduce_sum(exp(x), axis=1)",
+    "x: f16[3, 70, 33]; return softmax(x, axis=1)",
+    "x: f32[2, 33000]; e = exp(x); return div(e, reduce_sum(e, axis=1, keepdims=true))",
     (
         "x: f32[4, 6, 5, 3, 16]; b: f32[6, 1, 1, 16];"
         "m = reduce_mean(add(x, b), axis=(1, 3, 4), keepdims=true); return sub(x, m)"

@@ -106,6 +106,12 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         r"reduce_max_1 is no value of each point",
     ),
     (
+        "storage.reader",
+        SOFTMAX,
+        (*ROWS, *ROW, READ, KEEP, Recompute("exp_1")),
+        r"no later stage reads exp_1",
+    ),
+    (
         "tile.number",
         POINTS,
         (FUSE, Tile("i0*i1", pk.Size({"n": 1}))),

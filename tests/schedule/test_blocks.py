@@ -63,6 +63,8 @@ def test_a_text_is_read_as_the_schedule_that_it_is_of(name: str) -> None:
 
 REFUSED = [
     ("schedule", "plan", r"line 1: .* is needed, got 'plan matmul_2 for cuda"),
+    (TEXT, "", r"line 1: 'schedule NAME for cuda threads 1xN blocks N {' is needed, got ''"),
+    ("for cuda", "for opencl", r"line 1: 'schedule NAME for cuda .* got 'schedule matmul_2 for op"),
     ("\n  operands early", "", r"the kernel has 3 parts, and the text 2"),
     ("contract p0", "rows p0", r"line 2: 'contract p0 4x20x8: …' is needed, got 'rows p0"),
     ("p1 4x20", "p1 4x21", r"line 3: 'rows p1 4x20: …' is needed"),

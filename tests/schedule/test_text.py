@@ -72,6 +72,24 @@ REFUSED = [
     ("x0 in register", "x0 in register_", r"line 5, column 22: there is no scope 'register_'; did"),
     ("x0 in register", "x0 in shared", r"line 5, column 5: cache_read x0 shared: a nest keeps no"),
     ("in register exp_1", "in register sub_1", r"line 6, column 5: no later stage reads sub_1"),
+    (
+        "in register exp_1",
+        "recompute exp",
+        r"line 6, column 15: there is no value 'exp'; did you m",
+    ),
+    ("in register exp_1", "recompute", r"line 7, column 5: there is no value 'stage'; known: "),
+    ("in register exp_1", "recompute 5", r"line 6, column 15: a name \(value\) is needed, got '5'"),
+    ("in register exp_1", "recompute reduce_sum_1", r"reduce_sum_1 is no value of each point"),
+    (
+        "in register exp_1",
+        "recompute exp_1",
+        r"line 8, column 35: the nest has the stage .*; 'rows'",
+    ),
+    (
+        "in register exp_1",
+        "recompute exp_1\n    in register exp_1",
+        r"line 7, column 5: no later stage reads exp_1",
+    ),
     ("    in register exp_1\n", "", r"a later stage reads exp_1, which has no scope"),
     ("cache_read", "cash_read", r"line 5, column 5: there is no item 'cash_read'; did you mean 'c"),
     (
