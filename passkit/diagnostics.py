@@ -66,6 +66,7 @@ TEXTS: dict[str, str] = {
     "block.rows": "a part of the kernel has no rows of known number and length",
     "block.step": "{part} adds {step} products in an iteration; all, or a multiple of {width}, are "
     "possible",
+    "block.strides": "strides of {buffer} are not known",
     "block.threads": "{part} needs {needed} threads, and a block has {threads}",
     "block.vector": "rows of {part} have vectors of {width} elements; {vector} are possible",
     "cost.apart": "together they take longer than apart",

@@ -373,3 +373,21 @@ def test_floats_of_16_bits_turned_and_thinned(dtype: str) -> None:
         back = slice(x, begin=(3, 89), size=(60, 90), step=(1, -1))
         return turned, thin, neg(back)"""
     )
+
+
+def test_rows_of_four_coordinates_in_scratch() -> None:
+    """A row of a tile is found again from all its coordinates, however many rows a tile has."""
+    graph = pk.parse(
+        """x: f16[2, 3, 3, 3, 2, 2]; y: f16[1, 1, 1, 1, 2, 5]
+        w = windows_back(x, size=(6, 5), strides=2, padding="SAME")
+        return matmul(w, y, transpose_a=true)"""
+    )
+    rng = np.random.default_rng(0)
+    feeds = {
+        n.name: rng.standard_normal([int(s) for s in n.entries[0].shape]).astype(np.float16)  # type: ignore[union-attr]
+        for n in graph.inputs
+    }
+
+    (result,) = pk.compile(graph, fusion="deep")(feeds)
+
+    np.testing.assert_allclose(result, pk.interpret(graph, feeds)[0], rtol=2e-3, atol=2e-3)

@@ -95,7 +95,8 @@ class ElementIndex:
             if self.sum.coefficient(loop) != 0:
                 counts[loop] = self.scope.loops[loop].bounds or (None,)
             elif self.depends_on(loop):
-                counts |= digits(self.sum, loop, self.scope.loops[loop].bounds)
+                own = digits(self.sum, loop, self.scope.loops[loop].bounds)
+                counts |= {atom: bounds or (None,) for atom, bounds in own.items()}
             elif loop in iterations and not self.runs_once(loop):
                 return False
         for atom, _ in self.sum.terms:

@@ -27,6 +27,7 @@ static inline {t} scaled_{t}({t} x, {t} n) {{
 """
 
 INTEGERS = """\
+static inline {t} absolute_{t}({t} a) {{ return ({t})abs(a); }}
 static inline {t} maximum_{t}({t} a, {t} b) {{ return a > b ? a : b; }}
 static inline {t} minimum_{t}({t} a, {t} b) {{ return a < b ? a : b; }}
 static inline {t} wrapped_add_{t}({t} a, {t} b) {{ return ({t})((ulong)a + (ulong)b); }}
@@ -309,7 +310,7 @@ OPENCL = register_dialect(
         # A bool is no type of a buffer's element, and a half only of a pointer's.
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
-            "abs": "abs",
+            **{f"abs/{k}": f"absolute_{t}" for k, t in WHOLE.items()},  # abs is unsigned
             "maximum": "max",
             "minimum": "min",
             **{f"abs/{k}": f"absolute_{t}" for k, t in REAL.items()},

@@ -138,7 +138,8 @@ def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
     traffic, length = nest.traffic, nest.row_length
     vector = vector_width(traffic.nbytes, nest.vector_length, target)
     vectors = -(-length // vector)
-    threads = max(WARP, min(target.rules.column_threads, 1 << (-(-vectors // 2) - 1).bit_length()))
+    limit = min(target.rules.column_threads, target.limits.block_threads)
+    threads = max(WARP, min(limit, 1 << (-(-vectors // 2) - 1).bit_length()))
     most = max(1, target.rules.column_unroll // max(1, len(traffic.streams)))
     unroll = max(1, min(most, vectors // threads))
     parts = [AxisPart(Bind.SERIAL, None)]

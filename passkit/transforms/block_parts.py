@@ -13,7 +13,7 @@ from passkit.analysis.group import Group
 from passkit.analysis.params import params_of
 from passkit.analysis.tilemap import TileMap
 from passkit.ast import Expr
-from passkit.ast.stage import Dot, Part, Place, Stage
+from passkit.ast.stage import Dot, Part, Place, Stage, Store
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.block_nest import BlockNest, BlockPart, PointPart, ProductPart, RowPart
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
@@ -77,11 +77,18 @@ def _read_stages(
 
     The arguments are those of `read_row_part`.
     """
-    rows = read_row_part(part, stages, names, tile)
-    if not isinstance(rows, Diagnostic):
-        return rows
-    points = read_point_part(part, stages, names, tile)
-    return rows if isinstance(points, Diagnostic) and rows.code != "block.order" else points
+    own: RowPart | PointPart | Diagnostic = read_row_part(part, stages, names, tile)
+    if isinstance(own, Diagnostic):
+        points = read_point_part(part, stages, names, tile)
+        is_better = isinstance(points, PointPart) or own.code == "block.order"
+        own = points if is_better else own
+    if isinstance(own, Diagnostic):
+        return own
+    statements = (s for stage in own.stages for s in (*stage.body, *stage.after))
+    for s in (s for s in statements if isinstance(s, Store) and s.buffer.startswith("y")):
+        if not all(isinstance(c, int) for _, c in tile.sum(s.index).terms):
+            return Diagnostic("block.strides", {"buffer": s.buffer})
+    return own
 
 
 def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:

@@ -195,6 +195,12 @@ def test_a_schedule_of_another_group_is_not_lowered() -> None:
         lower_block(group, schedule, other, frozenset())
 
 
+STRIDES = (
+    "x: f32[4, n, 64, 1]; w: f32[5, 7]; s = reduce_sum(mul(w, w), axis=1); return sub(x, rsqrt(s))"
+)
+"""Rows of a value of which several axes are whole, and one has an unknown length."""
+
+
 def refused() -> list[tuple[pk.Graph, str, str]]:
     """Return graphs whose groups have no schedule of their parts, with code and text."""
     a, b = pk.var("a", (30, 12), "float64"), pk.var("b", (12, 25), "float64")
@@ -217,6 +223,7 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
             "block.order",
             "keeps points of rows along several axes",
         ),
+        (pk.parse(STRIDES), "block.strides", "strides of y0 are not known"),
         (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "threads meet in s"),
     ]
 

@@ -58,6 +58,7 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
         outputs += [x + y, x - y, x * y, -x, x // y, x % y, o.fdim(x, y), o.abs(x), o.square(x - y)]
         outputs += [o.cast(f, name), o.reduce_sum(x), o.reduce_prod(y)]
         outputs += [o.cast(d, name), x * y - x * 3 + (y - 1) * x]
+        outputs += [o.less_equal(o.abs(x), x), o.greater(o.abs(x), y)]
     feeds |= {"f": np.array(odd, np.float32), "d": np.array(odd)}
     graph = pk.Graph(outputs)
     exe = pk.compile(graph, target=target_with_block(block))
