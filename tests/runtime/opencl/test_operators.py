@@ -58,7 +58,6 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
         outputs += [x + y, x - y, x * y, -x, x // y, x % y, o.fdim(x, y), o.abs(x), o.square(x - y)]
         outputs += [o.cast(f, name), o.reduce_sum(x), o.reduce_prod(y)]
         outputs += [o.cast(d, name), x * y - x * 3 + (y - 1) * x]
-        outputs += [o.less_equal(o.abs(x), x), o.greater(o.abs(x), y)]
     feeds |= {"f": np.array(odd, np.float32), "d": np.array(odd)}
     graph = pk.Graph(outputs)
     exe = pk.compile(graph, target=target_with_block(block))
@@ -70,6 +69,19 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_the_abs_of_an_integer_is_signed() -> None:
+    """It may be compared with a number below 0, and that of the lowest number is below 0."""
+    require_pyopencl()
+    for name in ("int8", "int32", "int64"):
+        x = pk.var("x", (5,), name)
+        values = np.array([-3, 4, 0, np.iinfo(name).min, np.iinfo(name).max], name)
+        graph = pk.Graph([pk.ops.less_equal(pk.ops.abs(x), x)])
+
+        (result,) = pk.compile(graph, target=target_with_block(1))(x=values)
+
+        np.testing.assert_array_equal(result, np.abs(values) <= values)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_all_16_bit_floats(dtype: str) -> None:
     """All 16-bit floats are loaded, rounded and stored without the extension for them."""
