@@ -238,6 +238,8 @@ class Context:
         must, may = self.holds(condition)
         mask = self.mask & (may if holds else ~must)
         settled = {**self.settled, condition: holds}
+        if any(not so and _all_hold(x, settled) for x, so in settled.items()):
+            mask = np.zeros_like(mask)  # a conjunction does not hold, and all its conditions do
         return Context(self.rank, self.forms, self.definitions, facts, settled, mask)
 
     def defined(self, name: str, value: Expr) -> Context:
@@ -279,6 +281,13 @@ class Context:
     def distance(self, start: Expr, stop: Expr) -> Affine:
         """Return bounds of ``stop - start``."""
         return self.interval(self.value(Binary("-", stop, start, start.dtype)))
+
+
+def _all_hold(condition: Expr, settled: Mapping[Expr, bool]) -> bool:
+    """Return whether a condition is a conjunction, all conditions of which are settled to hold."""
+    if not isinstance(condition, Binary) or condition.op != "&":
+        return False
+    return all(settled.get(x, False) or _all_hold(x, settled) for x in (condition.a, condition.b))
 
 
 def context_of_threads(

@@ -64,6 +64,10 @@ FREE = {
     "index row: i64 = select(id < 1000 - block * 64, id, 0)\n"
     "let v: f32 = select(row % 4 < 2, t[row // 4 * 4 + row % 4 + 2], 0.0:f32)\n"
     "y0[block * 128 + id] = v\n}",
+    "stores of the selected rows alone": "for serial i = 0 to 1 {\n"
+    "index row: i64 = select(id < 1000 - block * 64 & id < 900 - block * 50, id, 0)\n"
+    "if i < 1 & id < 1000 - block * 64 & id < 900 - block * 50 {\n"
+    "y0[block * 128 + row] = 1.0:f32\n}\n}",
     "a condition with a name": "let holds: bool = id < 100\nif holds {\nt[id + 28] = 1.0:f32\n}",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
@@ -110,6 +114,11 @@ RACES = {
     "index row: i64 = select(id < 1000 - block * 64, id, 0)\n"
     "let v: f32 = select(row % 4 < 3, t[row // 4 * 4 + row % 4 + 2], 0.0:f32)\n"
     "y0[block * 128 + id] = v\n}": r"t\[128\], which is not",
+    "for serial i = 0 to 1 {\n"
+    "index row: i64 = select(id < 1000 - block * 64 & id < 900 - block * 50, id, 0)\n"
+    "if id < 1000 - block * 64 {\ny0[block * 128 + row] = 1.0:f32\n}\n}": (
+        r"y0\[block \* 128 \+ 0\], of threads"
+    ),
     "let holds: bool = id < 101\nif holds {\nt[id + 28] = 1.0:f32\n}": r"t\[128\], which is not",
     "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
     "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
