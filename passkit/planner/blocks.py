@@ -169,10 +169,12 @@ def _map_of(nest: BlockNest, part: BlockPart, threads: int) -> tuple[float, Bloc
 def _point_map(part: PointPart, threads: int) -> tuple[float, PointMap]:
     """Return the map of a part whose points belong to threads, and its instructions.
 
-    The threads of a point, at most a warp for few columns, are as many in any tile.
+    The threads of a point, at most a warp for rows of few points, are as many in any tile: they
+    follow from the length of a whole row.
     """
     lanes = 1
-    most = min(WARP // part.columns, part.steps // POINT_STEPS)
+    length = part.length if isinstance(part.length, int) else WARP
+    most = min(WARP // length, part.steps // POINT_STEPS)
     while lanes * 2 <= most:
         lanes *= 2
     passes = -(-part.rows * part.columns * lanes // threads)

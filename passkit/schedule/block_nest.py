@@ -121,6 +121,7 @@ class PointPart:
         axis: the variable along a row, along which threads lie.
         columns: the points of a row of a tile, at most.
         column_bound: those that are left for the last tile; None if all tiles have as many.
+        length: the points of a whole row, of which a tile may have some.
         reads: the buffers that it reads.
         writes: those that it writes.
         scattered: those of them in shared memory, of which it computes indices as of a plain array.
@@ -134,6 +135,7 @@ class PointPart:
     axis: Var
     columns: int
     column_bound: Expr | None
+    length: Extent
     reads: frozenset[str]
     writes: frozenset[str]
     scattered: frozenset[str]

@@ -25,6 +25,7 @@ from passkit.transforms.read_point_part import read_point_part
 from passkit.transforms.read_product_part import read_product_part
 from passkit.transforms.read_row_part import read_row_part
 from passkit.values import dtype as dt
+from passkit.values.size import Extent
 
 
 def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
@@ -52,11 +53,12 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     arrays = shared.buffers(of_row=False, has_offsets=True)
     tile = BlockCoordinates(arrays, lengths)
     parts: list[BlockPart] = []
-    for part in multi_nest_parts(group, plain, shared):
+    for nest, part in zip(nests, multi_nest_parts(group, plain, shared), strict=True):
+        axes = {} if nest.schedule is None else {a.var.name: a.extent for a in nest.schedule.axes}
         names = tile.define(part.lets)
         read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
-        for own in (*read, *([_read_stages(part, stages, names, tile)] if stages else ())):
+        for own in (*read, *([_read_stages(part, stages, names, tile, axes)] if stages else ())):
             if isinstance(own, Diagnostic):
                 return own
             parts.append(own)
@@ -71,15 +73,19 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
 
 
 def _read_stages(
-    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+    part: Part,
+    stages: tuple[Stage, ...],
+    names: Mapping[str, Expr],
+    tile: BlockCoordinates,
+    axes: Mapping[str, Extent],
 ) -> RowPart | PointPart | Diagnostic:
     """Return a part with stages: with rows of threads, or else with a thread for each point.
 
-    The arguments are those of `read_row_part`.
+    The arguments are those of `read_point_part`.
     """
     own: RowPart | PointPart | Diagnostic = read_row_part(part, stages, names, tile)
     if isinstance(own, Diagnostic):
-        points = read_point_part(part, stages, names, tile)
+        points = read_point_part(part, stages, names, tile, axes)
         is_better = isinstance(points, PointPart) or own.code == "block.order"
         own = points if is_better else own
     if isinstance(own, Diagnostic):

@@ -26,10 +26,15 @@ from passkit.transforms.read_row_part import (
     with_values,
 )
 from passkit.values import dtype as dt
+from passkit.values.size import Extent
 
 
 def read_point_part(
-    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+    part: Part,
+    stages: tuple[Stage, ...],
+    names: Mapping[str, Expr],
+    tile: BlockCoordinates,
+    axes: Mapping[str, Extent],
 ) -> PointPart | Diagnostic:
     """Return a part whose points are shared out over threads, or why there is no schedule of it.
 
@@ -38,6 +43,7 @@ def read_point_part(
         stages: its stages, each with one loop over threads.
         names: what stands for its variables.
         tile: the coordinates of the tile.
+        axes: the extents of the axes of its iteration domain, by the names of their variables.
     """
     lanes = [x for s in stages for x in s.loops if x.level is Level.CTA]
     others = [x for s in stages for x in s.loops if x.level is not Level.CTA]
@@ -71,6 +77,7 @@ def read_point_part(
         axis=axis,
         columns=columns.rows,
         column_bound=columns.bound,
+        length=axes[axis.name],
         reads=reads_of(statements),
         writes=frozenset(s.buffer for s in statements if isinstance(s, Store)),
         scattered=frozenset(b for b, _ in accesses if b in tile.place),

@@ -103,6 +103,20 @@ def softmax_of_product(heads: int | str) -> pk.Graph:
     return pk.Graph([o.softmax(o.matmul(pk.var("q", (heads, 5, 6)), pk.var("k", (heads, 6, 40))))])
 
 
+def test_a_column_has_the_same_bits_in_any_batch(rng: Any) -> None:
+    """As many threads share out the loop of a point, whether a tile has a part of a row or all."""
+    x = rng.standard_normal((7, 256, 32)).astype(np.float32)
+    results = []
+    with emulated():
+        for count in (1, 2, 7):
+            sums = o.reduce_sum(pk.var("x", (count, 256, 32)), axis=1)
+            graph = pk.Graph([o.softmax(o.reshape(sums, shape=(16 * count, 2)))])
+            (result,) = pk.compile(graph, **together(graph))(x=x[:count])
+            results.append(np.asarray(result)[:16].tobytes())
+
+    assert len(set(results)) == 1
+
+
 def test_a_head_has_the_same_bits_in_any_batch(rng: Any) -> None:
     """Of one head, of seven and of seventy, of known and of unknown number."""
     q = rng.standard_normal((70, 5, 6)).astype(np.float32)
