@@ -303,9 +303,8 @@ def regions_around(
 def unwritten_regions(nest: BlockNest, schedule: BlockSchedule) -> list[list[Region]]:
     """Return the rows and columns of values that are read and that no part writes, by value.
 
-    They are beyond the last row or column, where register blocks and vectors reach; in arrays that
-    are flat none is. What reads them
-    has no effect, but reads no memory that nothing has written.
+    They are beyond the last row or column, where register blocks and vectors reach; arrays that are
+    flat have none. What reads them has no effect, but reads no memory that nothing has written.
     """
     homes = zip((b.name for b in nest.shared), schedule.homes, strict=True)
     names = {name: home for name, home in homes if name not in nest.flat}
