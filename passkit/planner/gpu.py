@@ -118,7 +118,7 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         nest: the nest; without such rows the result is None.
         target: the GPU.
     """
-    if not nest.is_reduced or nest.is_column or not nest.is_read_once:
+    if not nest.is_reduced or nest.is_column or not (nest.is_read_once or nest.is_chunked):
         return None
     if not nest.is_chunked and nest.row_length <= target.rules.read_once_length:
         return None
@@ -159,7 +159,7 @@ def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
 
 
 def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
-    """Return the schedule of a reduction of columns in one pass; None for another nest.
+    """Return the schedule of columns, or chunks of them, in one pass; None for another nest.
 
     A block has 32 vectors of columns. `columns_in_passes` is for several passes.
 
@@ -167,7 +167,7 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         nest: the nest.
         target: the GPU.
     """
-    if not nest.is_column or not nest.is_read_once:
+    if not nest.is_column or not (nest.is_read_once or nest.is_chunked):
         return None
     vectors = -(-_column_count(nest) // _column_vector(nest, target))
     threads = min(WARP, max(8, 1 << (vectors - 1).bit_length()))
@@ -188,7 +188,7 @@ def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None
         nest: the nest.
         target: the GPU.
     """
-    if not nest.is_column or nest.is_read_once:
+    if not nest.is_column or nest.is_read_once or nest.is_chunked:
         return None
     vector = _column_vector(nest, target)
     vectors = -(-_column_count(nest) // vector)

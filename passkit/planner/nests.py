@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from passkit.analysis.domain import Domain
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
@@ -64,10 +65,11 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
             return Diagnostic("op.scan", {"op": node.label})
     nest = LoopNest(info, schedule.stages, schedule.staged)
     has_one_reduced = len(domain.reduced) == 1
+    is_refused = nest.is_chunked and not _are_chunks_read_once(nest, domain)
     if nest.is_column:
-        if not has_one_reduced or (nest.is_chunked and not nest.is_read_once):
+        if not has_one_reduced or is_refused:
             return Diagnostic("domain.order")
-    elif nest.is_chunked and not (has_one_reduced and len(domain.kept) == 1 and nest.is_read_once):
+    elif is_refused or (nest.is_chunked and not has_one_reduced):
         return Diagnostic("domain.chunks")
     outer = next((k for k, a in enumerate(domain.axes) if not a.reduced), None)
     if nest.is_column and outer == len(domain.axes) - 1:
@@ -78,3 +80,10 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
         if k != outer and not isinstance(axis.extent, int):
             return Diagnostic("domain.extent", {"axis": axis.var.name, "extent": axis.extent})
     return nest
+
+
+def _are_chunks_read_once(nest: LoopNest, domain: Domain) -> bool:
+    """Return whether a block goes once through a chunk, all of them equal if points are stored."""
+    extent, chunk = domain.reduced[0].extent, domain.reduced[0].chunk
+    are_equal = isinstance(extent, int) and isinstance(chunk, int) and extent % chunk == 0
+    return nest.is_read_once or (nest.is_single_pass and are_equal)

@@ -170,11 +170,15 @@ class LoopNest:
         """Return whether a row is a chunk of the reduced axis."""
         return any(a.chunk is not None for a in self.axes)
 
+    @cached_property
+    def is_single_pass(self) -> bool:
+        """Return whether one stage reads all points."""
+        return sum(bool(s.reduces or s.stores or s.staged) for s in self.stages) == 1
+
     @property
     def is_read_once(self) -> bool:
         """Return whether one stage reads all points, and leaves nothing but values of rows."""
-        stages = [s for s in self.stages if s.reduces or s.stores or s.staged]
-        return len(stages) == 1 and not stages[0].stores and not stages[0].staged
+        return self.is_single_pass and not any(s.stores or s.staged for s in self.stages)
 
     @cached_property
     def all_recomputed(self) -> tuple[int, ...]:

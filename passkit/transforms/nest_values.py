@@ -216,8 +216,8 @@ class NestValues:
             return None
         length = numel(a.extent for a in self.domain.reduced)
         assert isinstance(length, int)
-        if self.domain.reduced[0].chunk is not None:
-            return plus(at.base, at.position)  # the chunk begins at the base
+        if self.domain.reduced[0].chunk is not None:  # the chunk begins at the base
+            return plus(at.base, at.position) if len(self.domain.kept) == 1 else None
         row = self._row_variable()
         return plus(plus(times(row, length), at.base), at.position)
 

@@ -267,6 +267,27 @@ def test_products_of_rows_and_columns_of_one_element() -> None:
     assert not failures_of(jobs)
 
 
+CHUNKS = (
+    "x: f32[4096, 9]; return softmax(x, axis=0)",
+    "x: f32[2, 4096, 3]; return softmax(x, axis=1)",
+    "x: f32[262144]; return softmax(x)",
+    "x: f64[3, 66001]; return reduce_sum(exp(x), axis=1)",
+    "x: f16[2, 66008]; return reduce_max(x, axis=1)",
+)
+"""Reductions that are split, of several rows, with points that are stored beside."""
+
+
+def test_chunks_of_several_rows() -> None:
+    """A block has a chunk of a row, or of columns, and stores what it computes of its points."""
+    graphs = {text: pk.parse(text) for text in CHUNKS}
+
+    assert not failures_of([(text, graph, {}, ({},)) for text, graph in graphs.items()])
+    for graph in graphs.values():
+        groups = pk.templates(graph, target="cuda")
+        assert len(groups) > 1
+        assert all(group.nest.rule for group in groups), list(map(str, groups))
+
+
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
 def test_long_rows_are_read_in_several_passes(text: str) -> None:
     """A row that does not fit in the registers of a block is read once per stage."""
