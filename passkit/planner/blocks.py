@@ -63,6 +63,10 @@ POINT = 64
 """The instructions, and the registers, of a thread for one point of its own, about."""
 STEP = 8
 """The instructions of an iteration of a point's serial loop, about."""
+MOST_POINTS = 4096
+"""The points of a tile that threads compute one by one, at most."""
+LATENCY = 256
+"""The instructions in the time of which the accesses of a point's values return, about."""
 POINT_STEPS = 8
 """The iterations of such a loop that a thread has at least."""
 IDLE = 8
@@ -166,19 +170,23 @@ def _map_of(nest: BlockNest, part: BlockPart, threads: int) -> tuple[float, Bloc
     return _point_map(part, threads)
 
 
-def _point_map(part: PointPart, threads: int) -> tuple[float, PointMap]:
+def _point_map(part: PointPart, threads: int) -> tuple[float, PointMap] | None:
     """Return the map of a part whose points belong to threads, and its instructions.
 
-    The threads of a point, at most a warp for rows of few points, are as many in any tile: they
-    follow from the length of a whole row.
+    None if there are so many points that accesses of single elements would take long. The threads
+    of a point, at most a warp for rows of few points, are as many in any tile: they follow from the
+    length of a whole row.
     """
+    if part.rows * part.columns > MOST_POINTS:
+        return None
     lanes = 1
     length = part.length if isinstance(part.length, int) else WARP
     most = min(WARP // length, part.steps // POINT_STEPS)
     while lanes * 2 <= most:
         lanes *= 2
     passes = -(-part.rows * part.columns * lanes // threads)
-    return passes * threads / WARP * (POINT + part.steps // lanes * STEP), PointMap(lanes)
+    each = threads / WARP * (POINT + part.steps // lanes * STEP)
+    return passes * (each + LATENCY), PointMap(lanes)
 
 
 # Products.

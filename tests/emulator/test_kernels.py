@@ -284,8 +284,8 @@ def test_chunks_of_several_rows() -> None:
     assert not failures_of([(text, graph, {}, ({},)) for text, graph in graphs.items()])
     for graph in graphs.values():
         groups = pk.templates(graph, target="cuda")
-        assert len(groups) > 1
-        assert all(group.nest.rule for group in groups), list(map(str, groups))
+        chunks = [group for group in groups if "partial" in group.operators]
+        assert chunks and all(group.nest.rule for group in chunks), list(map(str, groups))
 
 
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
