@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from passkit.ast.expr import Binary, Const, Expr, Select, Var
+from passkit.ast.expr import Binary, Const, Expr, Select, Unary, Var
 from passkit.checks.affine import UNBOUNDED, Affine, Array, IndexAtom, is_uniform, literal, top_of
 from passkit.ir.loop import Bind, IsAligned, ThreadIndex
 
@@ -225,12 +225,15 @@ class Context:
 
     def _where(self, condition: Expr, holds: bool) -> Context:
         """Return the context, which is not in the cache, where a condition holds or does not."""
+        inner: Context | None = None
         if isinstance(condition, Var) and condition.name in self.definitions:
-            context = self.where(self.definitions[condition.name], holds)
-            settled = {**context.settled, condition: holds}
-            return Context(
-                self.rank, self.forms, self.definitions, context.facts, settled, context.mask
-            )
+            inner = self.where(self.definitions[condition.name], holds)
+        elif isinstance(condition, Unary) and condition.op == "~":
+            inner = self.where(condition.x, not holds)
+        if inner is not None:
+            settled = {**inner.settled, condition: holds}
+            facts, mask = inner.facts, inner.mask
+            return Context(self.rank, self.forms, self.definitions, facts, settled, mask)
         if isinstance(condition, Binary) and condition.op == "&" and holds:
             return self.where(condition.a, True).where(condition.b, True)
         margin = self.margin(condition, holds)

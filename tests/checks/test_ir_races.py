@@ -69,6 +69,8 @@ FREE = {
     "if i < 1 & id < 1000 - block * 64 & id < 900 - block * 50 {\n"
     "y0[block * 128 + row] = 1.0:f32\n}\n}",
     "a condition with a name": "let holds: bool = id < 100\nif holds {\nt[id + 28] = 1.0:f32\n}",
+    "a condition that does not hold": "let holds: bool = ~(id >= 100)\n"
+    "let also: bool = x0[0] < 1.0:f32\nif holds & also {\nt[id + 28] = 1.0:f32\n}",
     "rows of warps": "index row: i64 = block * 4 + ty\n"
     "y0[row // 8 * 1024 + row % 8 * 16 + tx // 16 * 512 + tx % 16] = 1.0:f32",
     "a row in two parts": "index row: i64 = block * 128 + id\ny0[row // 7 * 7 + row % 7] = 0.0:f32",

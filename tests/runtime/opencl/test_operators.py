@@ -68,7 +68,6 @@ def test_integers_wrap_and_casts_saturate(block: int) -> None:
         np.testing.assert_array_equal(result, right, err_msg=str(outputs[k]))
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_the_abs_of_an_integer_is_signed() -> None:
     """It may be compared with a number below 0, and that of the lowest number is below 0."""
     require_pyopencl()
@@ -82,6 +81,7 @@ def test_the_abs_of_an_integer_is_signed() -> None:
         np.testing.assert_array_equal(result, np.abs(values) <= values)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_all_16_bit_floats(dtype: str) -> None:
     """All 16-bit floats are loaded, rounded and stored without the extension for them."""
