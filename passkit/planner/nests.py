@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from passkit.analysis.domain import Domain
+from collections.abc import Sequence
+
+from passkit.analysis.domain import Axis, Domain
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
@@ -74,6 +76,8 @@ def loop_nest(info: DomainInfo, schedule: Schedule) -> LoopNest | Diagnostic:
     outer = next((k for k, a in enumerate(domain.axes) if not a.reduced), None)
     if nest.is_column and outer == len(domain.axes) - 1:
         outer = None
+    if outer is not None and _is_inside_of_reduced(nest, domain.axes, outer):
+        outer = None  # the elements of a point would lie an unknown number apart
     for k, axis in enumerate(domain.axes):
         if axis.reduced and axis.extent == 0:
             return Diagnostic("domain.empty", {"axis": axis.var.name})
@@ -87,3 +91,8 @@ def _are_chunks_read_once(nest: LoopNest, domain: Domain) -> bool:
     extent, chunk = domain.reduced[0].extent, domain.reduced[0].chunk
     are_equal = isinstance(extent, int) and isinstance(chunk, int) and extent % chunk == 0
     return nest.is_read_once or (nest.is_single_pass and are_equal)
+
+
+def _is_inside_of_reduced(nest: LoopNest, axes: Sequence[Axis], outer: int) -> bool:
+    """Return whether points are stored, and an axis in front of the one numbered is reduced."""
+    return any(s.stores for s in nest.stages) and any(a.reduced for a in axes[:outer])

@@ -119,6 +119,7 @@ SEVERAL_PASSES = (
     ),
     "x: f32[{n}, {m}]; w: f32[{m}]; e = exp(w); s = reduce_sum(mul(x, e), axis=0); return s, e",
     "x: f32[{n}, {m}]; return reduce_sum(exp(x), axis=0), tanh(x)",
+    "x: f32[5, {n}, {m}]; return reduce_max(x, axis=0), tanh(x)",
 )
 """Reductions along another axis than the last one, with points that are read again or stored."""
 
@@ -157,6 +158,10 @@ REGROUPED = (
     ),
     "x: {d}[3, 17, 5]; m = reduce_max(x, axis=(0, 2)); return sub(m, reduce_min(m, axis=0)), m",
     "x: {d}[7, 3, 4, 9]; m = reduce_max(x, axis=(1, 3)); return reduce_min(m, axis=1)",
+    (
+        "x: {d}[2, 6, 5]; y: {d}[4, 6, 5];"
+        "return sub(reduce_max(x, axis=(0, 2)), reduce_max(y, axis=(0, 2)))"
+    ),
 )
 """Rows that are reduced, and then reduced again as rows of another length."""
 
