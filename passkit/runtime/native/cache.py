@@ -236,14 +236,6 @@ class KernelCache:
         """Return the path of the folder of shared objects."""
         return self.folder / "libraries"
 
-    def is_empty(self) -> bool:
-        """Return whether no library was kept here."""
-        try:
-            with os.scandir(os.path.join(self.name, "libraries")) as files:
-                return next(files, None) is None
-        except OSError:
-            return True
-
     def find(self, key: str, fingerprint: str | None) -> CachedKernel | None:
         """Return the entry of a kernel, and mark it as used now, at most once an hour.
 

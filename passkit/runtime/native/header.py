@@ -1,9 +1,7 @@
 """The precompiled header: sections that most kernels share, parsed once on a machine.
 
-Compiling it takes a tenth of a second, beside kernels. The first ones on a machine, whose cache is
-empty, do not share the processor with it: the launcher is compiled beside them. Each later process
-of GCC saves 25 to 30 ms, a third of its time for a small kernel. Other compilers have no such
-header.
+Compiling it takes a tenth of a second, beside the first kernels. Each later process of GCC saves
+25 to 30 ms, a third of its time for a small kernel. Other compilers have no such header.
 """
 
 from __future__ import annotations
@@ -72,9 +70,9 @@ class Header:
     def start(self, folder: str) -> None:
         """Start to compile the header in a folder of temporary files.
 
-        Nothing happens if the cache is empty, if the compiler cannot be run, or has failed before.
+        Nothing happens if the compiler cannot be run, or has failed before.
         """
-        if self.key in _unusable or self._cache.is_empty():
+        if self.key in _unusable:
             return
         source = Path(folder, f"new-{NAME}")
         arguments = [*self._arguments, "-x", "c++-header", str(source)]

@@ -30,11 +30,10 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def fresh(fresh_cache: Path) -> Iterator[KernelCache]:
-    """A cache with a kernel without a header, and a process that remembers no headers."""
+    """An empty cache, and a process that remembers neither kernels nor headers."""
     module.forget()
     header_module._verified.clear()
     header_module._unusable.clear()
-    build([text("first", "")])
     yield KernelCache(fresh_cache)
     header_module._unusable.clear()
 
@@ -80,22 +79,10 @@ def header(cache: KernelCache) -> Header:
     return result
 
 
-def test_the_first_kernel_is_compiled_alone(fresh_cache: Path) -> None:
-    """No header is compiled while the cache is empty."""
-    module.forget()
-    cache = KernelCache(fresh_cache)
-    assert cache.is_empty()
-
-    assert written(1) == 10
-
-    assert not cache.is_empty()
-    assert cache.find(header(cache).key, None) is None
-
-
 def test_later_kernels_include_the_header(
     fresh: KernelCache, included: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kernel is compiled beside the header; the next ones with it, in a new process, too."""
+    """The first kernel is compiled without; the next ones with it, in a new process, too."""
     numbers = [written(1), written(2)]
     header_module._verified.clear()
     numbers.append(written(3))
