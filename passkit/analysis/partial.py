@@ -17,13 +17,13 @@ from passkit.values.dtype import DType, dtype_of, float32, float64
 from passkit.values.size import Shape
 
 PARTIAL_REDUCE = register_op(
-    "partial",
+    "partial_reduce",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "axis": 0, "length": 1},
     doc="A reduction in chunks of `length` steps of `axis`; axis 0 of the result counts them.",
 )
 COMBINE_PARTIALS = register_op(
-    "join",
+    "combine_partials",
     num_inputs=1,
     params={"of": REQUIRED, "given": (), "shape": (), "dtype": "float32"},
     doc="The result of a reduction of `dtype` and `shape`, combined from those of its chunks.",

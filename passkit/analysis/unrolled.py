@@ -35,7 +35,7 @@ MIN_RESULTS = 64
 """The fewest results of an unrolled reduction, over which vectors run."""
 
 UNROLLED_REDUCE = register_op(
-    "small_fold",
+    "unrolled_reduce",
     num_inputs=1,
     params={"of": REQUIRED, "given": ()},
     doc="A reduction over a few elements, in one expression.",

@@ -339,7 +339,7 @@ for (unsigned w = 1; w < blockDim.x * blockDim.y / 32; ++w) {{
 __syncthreads();"""
 
 ACCESSES = AccessTemplates(
-    whole="const int64_t {name}_bundles = {value};",
+    whole="const int64_t {name}_vectors = {value};",
     first="const int64_t {name}_first = {at};",
     array="__align__(16) {type} {name}[{count}];",
     load="take({name}, {at});",
@@ -357,11 +357,11 @@ ACCESSES = AccessTemplates(
     least=4,
     ahead=LoadAheadTemplates(
         array="__align__(16) {type} {name}_ahead[{turns}][{count}];",
-        loop="for (int {name}_turn = 0; {name}_turn < {turns}; ++{name}_turn)",
-        here="const int64_t {name}_here = {name}_bundle + {name}_turn * {step};",
-        within="if ({name}_here < {name}_bundles) ",
-        beyond="if ({name}_here >= {name}_bundles) break;",
-        now="{type} (&{name})[{count}] = {name}_ahead[{loop}_turn];",
+        loop="for (int {name}_step = 0; {name}_step < {turns}; ++{name}_step)",
+        here="const int64_t {name}_here = {name}_vector + {name}_step * {step};",
+        within="if ({name}_here < {name}_vectors) ",
+        beyond="if ({name}_here >= {name}_vectors) break;",
+        now="{type} (&{name})[{count}] = {name}_ahead[{loop}_step];",
         step="blockDim.x",
         step_of_tile="(blockDim.x * blockDim.y)",
     ),

@@ -104,7 +104,7 @@ CXX = register_dialect(
             known_divisor="const known_divisor<{type}> {name}({value}, {high}, {low});",
             masked_divisor="{name}.among({mask})",
             array="vec<{type}> {name}[{count}];",
-            accumulator="folding<{type}, {width}>({identity}, {function})",
+            accumulator="reduction<{type}, {width}>({identity}, {function})",
             function="[](auto a, auto b) PK_INLINE {{ return {combine}; }}",
             functions={"a + b": "adding{}", "a * b": "multiplying{}"},
             extreme_accumulator="{which}<{type}, {width}>()",
@@ -143,7 +143,7 @@ CXX = register_dialect(
             column="{name}[{k}]",
             reversed_loop="lanes_down({start}, {stop}, [&](int64_t {var}, auto m) PK_INLINE",
             rows=RowTemplates(
-                row_results="auto {name}_rows = folds_of_rows<{max_rows}>({accumulator});",
+                row_results="auto {name}_rows = reductions_of_rows<{max_rows}>({accumulator});",
                 begin_row="auto {name}_lanes = {name}_rows.begin();",
                 end_row="{name}_rows.end({row}, {name}_lanes);",
                 store_results="{name}_rows.results({to}, {count});",
@@ -154,7 +154,9 @@ CXX = register_dialect(
             ),
             row_groups=RowGroupTemplates(
                 rows=RowTemplates(
-                    row_results="auto {name}_rows = folds_of_pairs<{max_rows}>({accumulator});",
+                    row_results=(
+                        "auto {name}_rows = reductions_of_pairs<{max_rows}>({accumulator});"
+                    ),
                     begin_row="auto {name}_lanes = {name}_rows.begin(rows);",
                     end_row="{name}_rows.end({row}, {name}_lanes);",
                     store_results="{name}_rows.results({to}, {count});",
@@ -168,7 +170,7 @@ CXX = register_dialect(
                     "[&](int64_t {var}, auto rows) PK_INLINE"
                 ),
                 any_loop=(
-                    "bundles_of_rows<{length}>({start}, {rows}, "
+                    "groups_of_rows<{length}>({start}, {rows}, "
                     "[&](int64_t {var}, auto rows) PK_INLINE"
                 ),
                 even=", true",

@@ -216,7 +216,7 @@ VECTORS = ThreadVectorTemplates(
     },
 )
 ACCESSES = AccessTemplates(
-    whole="const long {name}_bundles = {value};",
+    whole="const long {name}_vectors = {value};",
     first="const long {name}_first = {at};",
     array="{type} {name}[{count}];",
     load="vstore{count}(*(__{space} const {type}{count} *)({at}), 0, {name});",

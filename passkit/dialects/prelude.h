@@ -6,8 +6,8 @@
 //     types.h           vec<T> and its names f32x16 ... u64x16
 //     masks.h           mask; lane_index first all_of splat any all select
 //     memory.h          load load_one store stream prefetch load_strided store_strided gather
-//     loops.h           lanes whole_lanes aligned_lanes fixed_lanes paired_lanes; fold folding
-//                       largest smallest
+//     loops.h           lanes whole_lanes aligned_lanes fixed_lanes paired_lanes; reduce
+//                       reduction largest smallest
 //     arithmetic.h      convert; abs sqrt rsqrt floor ceil trunc rint maximum minimum
 //                       max_ignore_nan min_ignore_nan fma copysign isnan isinf isfinite signbit
 //   prelude/math_f32.h  float: exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sigmoid erf
@@ -19,8 +19,8 @@
 //   prelude/integer.h   floor_divide remainder fmod of integers and floats; gcd whole_power
 //   prelude/random.h    philox_low philox_high of int64
 //   prelude/divisor.h   divisor<T> known_divisor<T> divisors_of_rows<T, most>
-//   prelude/rows.h      folds_of_rows<most>
-//   prelude/pairs.h     pairs_of_rows<n> folds_of_pairs<most> bundles_of_rows<n> load_apart
+//   prelude/rows.h      reductions_of_rows<most>
+//   prelude/pairs.h     pairs_of_rows<n> reductions_of_pairs<most> groups_of_rows<n> load_apart
 //                       store_apart
 //   prelude/strided.h   load_second load_back load_columns<elements>
 //   prelude/turn.h      turn turn_rows

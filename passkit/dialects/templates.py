@@ -302,7 +302,7 @@ class LoadAheadTemplates:
 
     Attributes:
         array: declares an array for the loads of ``{turns}`` iterations.
-        loop: the loop over these iterations, ``{name}_turn``.
+        loop: the loop over these iterations, ``{name}_step``.
         here: declares ``{name}_here``, the number of an access; the next one is ``{step}`` behind.
         within: tests that there is such an access.
         beyond: leaves the loop if there is none.

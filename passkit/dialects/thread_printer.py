@@ -149,7 +149,7 @@ class ThreadPrinter:
         body.line(t.whole.format(name=name, value=self._tested(s, whole)))
         times = f"{s.num_ahead} * " if s.num_ahead > 1 else ""
         body.open_loop(
-            body.lane, var=f"{name}_bundle", start="0", stop=f"{name}_bundles", times=times
+            body.lane, var=f"{name}_vector", start="0", stop=f"{name}_vectors", times=times
         )
         body.scalars.positions.add(first_of(loop).name)
         if s.num_ahead > 1:
@@ -160,10 +160,10 @@ class ThreadPrinter:
         self.print(s.body)
         for _ in range(1 + (s.num_ahead > 1)):
             body.close()
-        covered = f"{name}_bundles * {count}"
+        covered = f"{name}_vectors * {count}"
         value = covered if start == "0" else f"{start} + {covered}"
         if s.is_ragged:
-            value = f"{name}_bundles ? {stop} : {start}"
+            value = f"{name}_vectors ? {stop} : {start}"
         body.line(t.rest.format(name=name, value=value))
         self.access = around
         self._rest(s)
@@ -184,7 +184,7 @@ class ThreadPrinter:
         self._open_iterations(s)
         self._first(s)
         for a in loaded:
-            own = evolve(a, name=f"{a.name}_ahead[{name}_turn]")
+            own = evolve(a, name=f"{a.name}_ahead[{name}_step]")
             body.line(ahead.within.format(name=name) + self._load(own))
         body.close()
 
@@ -199,7 +199,7 @@ class ThreadPrinter:
     def _first(self, s: AccessFor) -> None:
         """Add the number of the first element of an iteration."""
         name, start = s.loop.var.name, self._ends(s.loop)[0]
-        first = f"{name}_{'here' if s.num_ahead > 1 else 'bundle'} * {s.count}"
+        first = f"{name}_{'here' if s.num_ahead > 1 else 'vector'} * {s.count}"
         at = first if start == "0" else f"{start} + {first}"
         self.body.line(self._templates.first.format(name=name, at=at))
 

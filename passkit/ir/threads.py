@@ -243,7 +243,7 @@ def rest_of(loop: Loop) -> Var:
 
 def total_of(f: Fold) -> Var:
     """Return the vector of what a reduction of a `VectorThreadFor` has combined so far."""
-    return Var(f"{f.var.name}_whole", f.var.dtype)
+    return Var(f"{f.var.name}_partial", f.var.dtype)
 
 
 def term_of(f: Fold) -> Var:

@@ -18,7 +18,7 @@ from passkit.graph.call import check_param, plain
 from passkit.graph.graph import Graph
 from passkit.graph.nested import DEEPEST
 from passkit.graph.node import CONSTANT, Entry, Node
-from passkit.graph.op import REQUIRED, TStateful, get_op
+from passkit.graph.op import REQUIRED, TStateful, get_op, list_ops
 from passkit.serial.json_values import ValueReader, encode, get, path
 from passkit.values import arguments
 from passkit.values.arguments import shorten_message, shortened, shown
@@ -26,6 +26,18 @@ from passkit.values.dtype import DType
 from passkit.values.size import Size
 
 VERSION = "1.0"
+FORMER_NAMES = {
+    "partial": "partial_reduce",
+    "join": "combine_partials",
+    "small_fold": "unrolled_reduce",
+}
+"""Operators that were stored under another name, where no operator has that name now."""
+
+
+def _present_name(op_name: str) -> str:
+    """Return the name of an operator that may have been stored under a former one."""
+    former = FORMER_NAMES.get(op_name)
+    return op_name if former is None or op_name in list_ops(aliases=True) else former
 
 
 def to_json(graph: Graph) -> str:
@@ -294,7 +306,7 @@ class _GraphReader(ValueReader):
         if op_name == "null":
             return Node(None, (), _variable_params(params, path(where, key)), name, control)
         try:
-            op = get_op(op_name)
+            op = get_op(_present_name(op_name))
         except PasskitError as error:
             raise ParseError(
                 f"{called}: {error}; import what registers it before the graph is read"

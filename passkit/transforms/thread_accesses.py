@@ -202,7 +202,7 @@ def consecutive_elements(loop: Loop, statements: Sequence[Statement]) -> list[Ac
     for element, dtype in (loaded | stored).items():
         buffer, index = element
         number = counts[buffer] = counts.get(buffer, -1) + 1
-        name = f"{buffer}_bundle{number or ''}"
+        name = f"{buffer}_vector{number or ''}"
         arrays.append(AccessArray(name, buffer, index, dtype, element in loaded, element in stored))
     return arrays
 

@@ -118,7 +118,7 @@ CONVERT_FROM(bool)
         });                                                                                        \
     }                                                                                              \
     extern "C" void sum_##T(const T *x, T *y, int64_t n) {                                         \
-        auto s = folding<T, 64>(T(0), [](auto a, auto b) PK_INLINE { return a + b; });             \
+        auto s = reduction<T, 64>(T(0), [](auto a, auto b) PK_INLINE { return a + b; });             \
         lanes<64>(0, n, [&](int64_t i, auto m) PK_INLINE { s.take(load(x + i, m), m); });          \
         *y = s.result();                                                                           \
     }                                                                                              \
@@ -258,7 +258,7 @@ extern "C" void masks(const bool *x, const bool *z, bool *y, int64_t n) {
 extern "C" bool any_true(const bool *x, int64_t n) {
     mask s = false;
     lanes(0, n, [&](int64_t i, auto m) PK_INLINE { s |= load(x + i, m); });
-    return fold(s, [](auto a, auto b) PK_INLINE { return a | b; });
+    return reduce(s, [](auto a, auto b) PK_INLINE { return a | b; });
 }
 extern "C" void indices(int64_t *y, int64_t n) {
     lanes(0, n, [&](int64_t i, auto m) PK_INLINE { store(y + i, lane_index(m) + i, m); });

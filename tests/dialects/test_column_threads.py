@@ -50,7 +50,7 @@ def test_totals_are_registers(rng: Any) -> None:
     exe, _, _ = compiled_run(COLUMNS, 9, 40, rng)
     folding = exe.source.split("#pragma unroll 4")[1].split("put_some")[0]
 
-    assert "take_some(x0_bundle" in folding and "s0_bundle[" in folding and "s0 +" not in folding
+    assert "take_some(x0_vector" in folding and "s0_vector[" in folding and "s0 +" not in folding
     assert re.search(r"_total = \w+_total \+ x0\[", exe.source)
 
 

@@ -48,7 +48,7 @@ def test_columns_and_row_groups_agree_with_the_interpreter(rng: Any) -> None:
         exe = pk.compile(graph)
         feeds = feeds_of(graph, rng, n=83)
         agrees(graph, feeds, exe(feeds), 1e-2 if name == "half" else 2e-6)
-        assert ("bundles_of_rows<" in exe.source) == (name in BUNDLES), name
+        assert ("groups_of_rows<" in exe.source) == (name in BUNDLES), name
         assert ("_lanes = splat<" in exe.source) == (name in COLUMNS), name
 
 

@@ -127,7 +127,7 @@ def test_both_stand_outside_the_rows() -> None:
     lines = [line.strip() for line in kernel.source.splitlines()]
     rows = [k for k, line in enumerate(lines) if line.startswith("for (int64_t i0")]
 
-    (folds,) = (k for k, line in enumerate(lines) if "folds_of_rows<16>" in line)
+    (folds,) = (k for k, line in enumerate(lines) if "reductions_of_rows<16>" in line)
     (results,) = (k for k, line in enumerate(lines) if ".results(" in line)
     (divisors,) = (k for k, line in enumerate(lines) if "divisors_of_rows<float, 16>" in line)
     assert folds < rows[0] < results < divisors < rows[1]

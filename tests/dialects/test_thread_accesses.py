@@ -95,15 +95,15 @@ def test_counts() -> None:
     """A thread accesses 16 bytes of the narrowest type: four floats, or eight with halves."""
     scaled, mixed = kernel_of("scaled").source, kernel_of("mixed").source
 
-    assert "float (&x0_bundle)[4]" in scaled and "put(y0 + i0_first, y0_bundle)" in scaled
-    assert "uint16_t x0_bundle[8]" in mixed and "uint8_t x2_bundle[8]" in mixed
+    assert "float (&x0_vector)[4]" in scaled and "put(y0 + i0_first, y0_vector)" in scaled
+    assert "uint16_t x0_vector[8]" in mixed and "uint8_t x2_vector[8]" in mixed
     assert "take_any(" not in scaled and "take_any(" in kernel_of("folded").source
 
 
 def test_accesses_that_are_loaded_ahead() -> None:
     """Two accesses are loaded first, unless the loop is short, or each loads several inputs."""
     turns = {
-        name: re.findall(r"_turn < (\d+)", only(text).source)[:1]
+        name: re.findall(r"_step < (\d+)", only(text).source)[:1]
         for name, text in {
             "one": "x: f32[n]; return mul(x, 3.0)",
             "three": "x: f32[n]; y: f32[n]; z: f32[n]; return add(add(x, y), z)",

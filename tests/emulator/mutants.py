@@ -12,8 +12,8 @@ TILES = ("tile", "block")
 """The counters of loops over tiles: one too many has no elements."""
 OF_REGISTERS = ("u", "k", "element", "y")
 """The counters of unrolled loops over registers: here these have no bounds, loop IR is verified."""
-RAGGED = re.compile(r"_bundles = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")
-"""In front of a loop over bundles each of which asks how many elements it has."""
+RAGGED = re.compile(r"_vectors = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")
+"""In front of a loop over vectors each of which asks how many elements it has."""
 UNROLLED = re.compile(r"#pragma unroll \d+\s*\Z")
 """In front of a loop inside the lanes."""
 
@@ -39,7 +39,7 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
             continue
         further = replaced(match, f"{match[1]}={match[3]}")
         again = _remainder_loop(text, match)
-        if again is not None:  # of bundles and of what is left, one has no elements
+        if again is not None:  # of vectors and of what is left, one has no elements
             last = again + len(match[0])
             further = further[: again + 1] + match[1] + "=" + match[3] + text[last:]
         yield f"{_line(text, match)}: one more {match[2]}", _with_further_checks(further, match)
@@ -51,14 +51,14 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _with_further_checks(text: str, loop: re.Match[str]) -> str:
-    """Extend the checks of a loop over bundles, if it has some, by the extra iteration."""
-    name = loop[2].removesuffix("_bundle")
+    """Extend the checks of a loop over vectors, if it has some, by the extra iteration."""
+    name = loop[2].removesuffix("_vector")
     if not re.search(r"\+= \d+ \* ", loop[3] + text[loop.end() :].partition("{")[0]):
         return text
     front, behind = text[: loop.start()], text[loop.start() :]
-    here, bundles = f"{name}_here", f"{name}_bundles"
+    here, vectors = f"{name}_here", f"{name}_vectors"
     for sign, by in (("<", "<="), (">=", ">")):
-        behind = behind.replace(f"{here} {sign} {bundles}", f"{here} {by} {bundles}", 1)
+        behind = behind.replace(f"{here} {sign} {vectors}", f"{here} {by} {vectors}", 1)
     return front + behind
 
 

@@ -289,7 +289,7 @@ def test_chunks_of_several_rows() -> None:
     assert not failures_of([(text, graph, {}, ({},)) for text, graph in graphs.items()])
     for graph in graphs.values():
         groups = pk.templates(graph, target="cuda")
-        chunks = [group for group in groups if "partial" in group.operators]
+        chunks = [group for group in groups if "partial_reduce" in group.operators]
         assert chunks and all(group.nest.rule for group in chunks), list(map(str, groups))
 
 

@@ -154,7 +154,7 @@ def test_memory_and_time_decide() -> None:
 def test_recomputation_is_explained() -> None:
     """Edges to copies are fused, with the bytes saved; the edges that they replace are not."""
     fused = plan(pk.Graph(rows_and_columns(4000, 4000)), "Fusion")
-    (edge,) = pk.explain(fused).why("exp", "partial")
+    (edge,) = pk.explain(fused).why("exp", "partial_reduce")
 
     assert edge.fused and edge.data["nbytes"] == 64_000_000
     assert edge.reason == "computed again where it is read, for 61 MiB less to store"

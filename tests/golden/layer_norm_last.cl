@@ -4,18 +4,18 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_mean_1_lanes = 0.0f;
       {
-        const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float x0_bundle[4];
-          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
+        const long i1_vectors = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float x0_vector[4];
+          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_vector);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_mean_1_term = x0_bundle[i1_k];
+            const float reduce_mean_1_term = x0_vector[i1_k];
             reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
           }
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float reduce_mean_1_term = x0[i0 * n2 + i1];
           reduce_mean_1_lanes = reduce_mean_1_lanes + reduce_mean_1_term;
@@ -37,19 +37,19 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       const float reduce_mean_1_row = reduce_mean_1 / (float)(n2);
       float reduce_mean_2_lanes = 0.0f;
       {
-        const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float x0_bundle[4];
-          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
+        const long i1_vectors = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float x0_vector[4];
+          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_vector);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float sub_1 = x0_bundle[i1_k] - reduce_mean_1_row;
+            const float sub_1 = x0_vector[i1_k] - reduce_mean_1_row;
             const float reduce_mean_2_term = sub_1 * sub_1;
             reduce_mean_2_lanes = reduce_mean_2_lanes + reduce_mean_2_term;
           }
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float sub_1 = x0[i0 * n2 + i1] - reduce_mean_1_row;
           const float reduce_mean_2_term = sub_1 * sub_1;
@@ -73,24 +73,24 @@ __kernel void layer_norm_last(__global const float *restrict x0, __global const 
       const float add_1 = reduce_mean_2_row + 0.00001f;
       const float rsqrt_1 = rsqrt(add_1);
       {
-        const long i1_bundles = (size_t)(x0 + i0 * n2) % sizeof(float4) == 0 && (size_t)(x1) % sizeof(float4) == 0 && (size_t)(x2) % sizeof(float4) == 0 && (size_t)(y0 + i0 * n2) % sizeof(float4) == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float x0_bundle[4];
-          vstore4(*(__global const float4 *)(x0 + i0 * n2 + i1_first), 0, x0_bundle);
-          float x1_bundle[4];
-          vstore4(*(__global const float4 *)(x1 + i1_first), 0, x1_bundle);
-          float x2_bundle[4];
-          vstore4(*(__global const float4 *)(x2 + i1_first), 0, x2_bundle);
-          float y0_bundle[4];
+        const long i1_vectors = (size_t)(x0 + i0 * n2) % sizeof(float4) == 0 && (size_t)(x1) % sizeof(float4) == 0 && (size_t)(x2) % sizeof(float4) == 0 && (size_t)(y0 + i0 * n2) % sizeof(float4) == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float x0_vector[4];
+          vstore4(*(__global const float4 *)(x0 + i0 * n2 + i1_first), 0, x0_vector);
+          float x1_vector[4];
+          vstore4(*(__global const float4 *)(x1 + i1_first), 0, x1_vector);
+          float x2_vector[4];
+          vstore4(*(__global const float4 *)(x2 + i1_first), 0, x2_vector);
+          float y0_vector[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float mul_3 = (x0_bundle[i1_k] - reduce_mean_1_row) * rsqrt_1 * x1_bundle[i1_k];
-            y0_bundle[i1_k] = mul_3 + x2_bundle[i1_k];
+            const float mul_3 = (x0_vector[i1_k] - reduce_mean_1_row) * rsqrt_1 * x1_vector[i1_k];
+            y0_vector[i1_k] = mul_3 + x2_vector[i1_k];
           }
-          *(__global float4 *)(y0 + i0 * n2 + i1_first) = vload4(0, y0_bundle);
+          *(__global float4 *)(y0 + i0 * n2 + i1_first) = vload4(0, y0_vector);
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float mul_3 = (x0[i0 * n2 + i1] - reduce_mean_1_row) * rsqrt_1 * x1[i1];
           y0[i0 * n2 + i1] = mul_3 + x2[i1];

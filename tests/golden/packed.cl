@@ -6,19 +6,19 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long low = tile * 8192;
       const long high = low + 8192 < n0 ? low + 8192 : n0;
       {
-        const long i0_bundles = (size_t)(x0 + low) % sizeof(float4) == 0 && (size_t)(y0 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
-        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
-          const long i0_first = low + i0_bundle * 4;
-          float x0_bundle[4];
-          vstore4(*(__global const float4 *)(x0 + i0_first), 0, x0_bundle);
-          float y0_bundle[4];
+        const long i0_vectors = (size_t)(x0 + low) % sizeof(float4) == 0 && (size_t)(y0 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_vector = get_local_id(0); i0_vector < i0_vectors; i0_vector += get_local_size(0)) {
+          const long i0_first = low + i0_vector * 4;
+          float x0_vector[4];
+          vstore4(*(__global const float4 *)(x0 + i0_first), 0, x0_vector);
+          float y0_vector[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
+            y0_vector[i0_k] = x0_vector[i0_k] + 1.0f;
           }
-          *(__global float4 *)(y0 + i0_first) = vload4(0, y0_bundle);
+          *(__global float4 *)(y0 + i0_first) = vload4(0, y0_vector);
         }
-        const long i0_rest = low + i0_bundles * 4;
+        const long i0_rest = low + i0_vectors * 4;
         for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
           y0[i0] = x0[i0] + 1.0f;
         }
@@ -29,18 +29,18 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       for (long i0 = tile * n3; i0 < i0_end; ++i0) {
         float reduce_sum_1_lanes = 0.0f;
         {
-          const long i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
-          for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-            const long i1_first = i1_bundle * 4;
-            float x1_bundle[4];
-            vstore4(vload4(0, x1 + i0 * n0 + i1_first), 0, x1_bundle);
+          const long i1_vectors = n0 % 4 == 0 ? n0 / 4 : 0;
+          for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+            const long i1_first = i1_vector * 4;
+            float x1_vector[4];
+            vstore4(vload4(0, x1 + i0 * n0 + i1_first), 0, x1_vector);
             #pragma unroll
             for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const float reduce_sum_1_term = x1_bundle[i1_k];
+              const float reduce_sum_1_term = x1_vector[i1_k];
               reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
             }
           }
-          const long i1_rest = i1_bundles * 4;
+          const long i1_rest = i1_vectors * 4;
           for (long i1 = i1_rest + get_local_id(0); i1 < n0; i1 += get_local_size(0)) {
             const float reduce_sum_1_term = x1[i0 * n0 + i1];
             reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
@@ -66,32 +66,32 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long low = tile * 512;
       const long high = low + 512 < n5 ? low + 512 : n5;
       {
-        const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 2;
-          double s0_bundle[2];
+        const long i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = low + i1_vector * 2;
+          double s0_vector[2];
           #pragma unroll
           for (int i1_k = 0; i1_k < 2; ++i1_k) {
             const long i1 = i1_first + i1_k;
             if (i1 < high) {
-              s0_bundle[i1_k] = 0.0;
+              s0_vector[i1_k] = 0.0;
             }
           }
           #pragma unroll 4
           for (long i0 = 0; i0 < n6; ++i0) {
-            double x2_bundle[2];
-            vstore2(take_global_double2(x2 + i1_first + i0 * n5, high - i1_first), 0, x2_bundle);
+            double x2_vector[2];
+            vstore2(take_global_double2(x2 + i1_first + i0 * n5, high - i1_first), 0, x2_vector);
             #pragma unroll
             for (int i1_k = 0; i1_k < 2; ++i1_k) {
               const long i1 = i1_first + i1_k;
               if (i1 < high) {
-                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+                s0_vector[i1_k] = s0_vector[i1_k] + x2_vector[i1_k];
               }
             }
           }
-          put_local_double2(s0 + i1_first - low, vload2(0, s0_bundle), high - i1_first);
+          put_local_double2(s0 + i1_first - low, vload2(0, s0_vector), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
+        const long i1_rest = i1_vectors ? high : low;
         for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
           double reduce_sum_1_total = 0.0;
           #pragma unroll 4
@@ -102,22 +102,22 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
         }
       }
       {
-        const long i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 2;
-          double s0_bundle[2];
-          vstore2(take_local_double2(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
-          double y2_bundle[2];
+        const long i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = low + i1_vector * 2;
+          double s0_vector[2];
+          vstore2(take_local_double2(s0 + i1_first - low, high - i1_first), 0, s0_vector);
+          double y2_vector[2];
           #pragma unroll
           for (int i1_k = 0; i1_k < 2; ++i1_k) {
             const long i1 = i1_first + i1_k;
             if (i1 < high) {
-              y2_bundle[i1_k] = s0_bundle[i1_k];
+              y2_vector[i1_k] = s0_vector[i1_k];
             }
           }
-          put_global_double2(y2 + i1_first, vload2(0, y2_bundle), high - i1_first);
+          put_global_double2(y2 + i1_first, vload2(0, y2_vector), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
+        const long i1_rest = i1_vectors ? high : low;
         for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
           y2[i1] = s0[i1 - low];
         }
@@ -127,19 +127,19 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long low = tile * 8192;
       const long high = low + 8192 < n8 ? low + 8192 : n8;
       {
-        const long i0_bundles = (size_t)(x3 + low) % sizeof(float4) == 0 && (size_t)(y3 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
-        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
-          const long i0_first = low + i0_bundle * 4;
-          float x3_bundle[4];
-          vstore4(*(__global const float4 *)(x3 + i0_first), 0, x3_bundle);
-          float y3_bundle[4];
+        const long i0_vectors = (size_t)(x3 + low) % sizeof(float4) == 0 && (size_t)(y3 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_vector = get_local_id(0); i0_vector < i0_vectors; i0_vector += get_local_size(0)) {
+          const long i0_first = low + i0_vector * 4;
+          float x3_vector[4];
+          vstore4(*(__global const float4 *)(x3 + i0_first), 0, x3_vector);
+          float y3_vector[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
+            y3_vector[i0_k] = x3_vector[i0_k] + 1.0f;
           }
-          *(__global float4 *)(y3 + i0_first) = vload4(0, y3_bundle);
+          *(__global float4 *)(y3 + i0_first) = vload4(0, y3_vector);
         }
-        const long i0_rest = low + i0_bundles * 4;
+        const long i0_rest = low + i0_vectors * 4;
         for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
           y3[i0] = x3[i0] + 1.0f;
         }
@@ -149,20 +149,20 @@ __kernel void packed(__global const float *restrict x0, __global const float *re
       const long low = tile * 8192;
       const long high = low + 8192 < n10 ? low + 8192 : n10;
       {
-        const long i0_bundles = (size_t)(x4 + low) % sizeof(float4) == 0 && (size_t)(y4 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
-        for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
-          const long i0_first = low + i0_bundle * 4;
-          float x4_bundle[4];
-          vstore4(*(__global const float4 *)(x4 + i0_first), 0, x4_bundle);
-          float y4_bundle[4];
+        const long i0_vectors = (size_t)(x4 + low) % sizeof(float4) == 0 && (size_t)(y4 + low) % sizeof(float4) == 0 ? (high - low) / 4 : 0;
+        for (long i0_vector = get_local_id(0); i0_vector < i0_vectors; i0_vector += get_local_size(0)) {
+          const long i0_first = low + i0_vector * 4;
+          float x4_vector[4];
+          vstore4(*(__global const float4 *)(x4 + i0_first), 0, x4_vector);
+          float y4_vector[4];
           #pragma unroll
           for (int i0_k = 0; i0_k < 4; ++i0_k) {
-            const float x0_0 = x4_bundle[i0_k];
-            y4_bundle[i0_k] = x0_0 - exp(x0_0);
+            const float x0_0 = x4_vector[i0_k];
+            y4_vector[i0_k] = x0_0 - exp(x0_0);
           }
-          *(__global float4 *)(y4 + i0_first) = vload4(0, y4_bundle);
+          *(__global float4 *)(y4 + i0_first) = vload4(0, y4_vector);
         }
-        const long i0_rest = low + i0_bundles * 4;
+        const long i0_rest = low + i0_vectors * 4;
         for (long i0 = i0_rest + get_local_id(0); i0 < high; i0 += get_local_size(0)) {
           const float x0_0 = x4[i0];
           y4[i0] = x0_0 - exp(x0_0);

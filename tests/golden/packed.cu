@@ -7,30 +7,30 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
       {
-        const int64_t i0_bundles = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x0_bundle_ahead[2][4];
+        const int64_t i0_vectors = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float x0_vector_ahead[2][4];
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
             const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_bundles) take(x0_bundle_ahead[i0_turn], x0 + i0_first);
+            if (i0_here < i0_vectors) take(x0_vector_ahead[i0_step], x0 + i0_first);
           }
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_bundles) break;
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
+            if (i0_here >= i0_vectors) break;
             const int64_t i0_first = low + i0_here * 4;
-            float (&x0_bundle)[4] = x0_bundle_ahead[i0_turn];
-            __align__(16) float y0_bundle[4];
+            float (&x0_vector)[4] = x0_vector_ahead[i0_step];
+            __align__(16) float y0_vector[4];
             #pragma unroll
             for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              y0_bundle[i0_k] = x0_bundle[i0_k] + 1.0f;
+              y0_vector[i0_k] = x0_vector[i0_k] + 1.0f;
             }
-            put(y0 + i0_first, y0_bundle);
+            put(y0 + i0_first, y0_vector);
           }
         }
-        const int64_t i0_rest = low + i0_bundles * 4;
+        const int64_t i0_rest = low + i0_vectors * 4;
         for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
           y0[i0] = x0[i0] + 1.0f;
         }
@@ -41,29 +41,29 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
         float reduce_sum_1_lanes = 0.0f;
         {
-          const int64_t i1_bundles = n0 % 4 == 0 ? n0 / 4 : 0;
-          for (int64_t i1_bundle = threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x) {
-            __align__(16) float x1_bundle_ahead[2][4];
+          const int64_t i1_vectors = n0 % 4 == 0 ? n0 / 4 : 0;
+          for (int64_t i1_vector = threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x) {
+            __align__(16) float x1_vector_ahead[2][4];
             #pragma unroll
-            for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-              const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
+            for (int i1_step = 0; i1_step < 2; ++i1_step) {
+              const int64_t i1_here = i1_vector + i1_step * blockDim.x;
               const int64_t i1_first = i1_here * 4;
-              if (i1_here < i1_bundles) take_any(x1_bundle_ahead[i1_turn], x1 + i0 * n0 + i1_first);
+              if (i1_here < i1_vectors) take_any(x1_vector_ahead[i1_step], x1 + i0 * n0 + i1_first);
             }
             #pragma unroll
-            for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-              const int64_t i1_here = i1_bundle + i1_turn * blockDim.x;
-              if (i1_here >= i1_bundles) break;
+            for (int i1_step = 0; i1_step < 2; ++i1_step) {
+              const int64_t i1_here = i1_vector + i1_step * blockDim.x;
+              if (i1_here >= i1_vectors) break;
               const int64_t i1_first = i1_here * 4;
-              float (&x1_bundle)[4] = x1_bundle_ahead[i1_turn];
+              float (&x1_vector)[4] = x1_vector_ahead[i1_step];
               #pragma unroll
               for (int i1_k = 0; i1_k < 4; ++i1_k) {
-                const float reduce_sum_1_term = x1_bundle[i1_k];
+                const float reduce_sum_1_term = x1_vector[i1_k];
                 reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
               }
             }
           }
-          const int64_t i1_rest = i1_bundles * 4;
+          const int64_t i1_rest = i1_vectors * 4;
           for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
             const float reduce_sum_1_term = x1[i0 * n0 + i1];
             reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
@@ -84,32 +84,32 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t low = tile * 512;
       const int64_t high = low + 512 < n5 ? low + 512 : n5;
       {
-        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += blockDim.x * blockDim.y) {
-          const int64_t i1_first = low + i1_bundle * 2;
-          __align__(16) double s0_bundle[2];
+        const int64_t i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += blockDim.x * blockDim.y) {
+          const int64_t i1_first = low + i1_vector * 2;
+          __align__(16) double s0_vector[2];
           #pragma unroll
           for (int i1_k = 0; i1_k < 2; ++i1_k) {
             const int64_t i1 = i1_first + i1_k;
             if (i1 < high) {
-              s0_bundle[i1_k] = 0.0;
+              s0_vector[i1_k] = 0.0;
             }
           }
           #pragma unroll 4
           for (int64_t i0 = 0; i0 < n6; ++i0) {
-            __align__(16) double x2_bundle[2];
-            take_some(x2_bundle, x2 + i1_first + i0 * n5, high - i1_first);
+            __align__(16) double x2_vector[2];
+            take_some(x2_vector, x2 + i1_first + i0 * n5, high - i1_first);
             #pragma unroll
             for (int i1_k = 0; i1_k < 2; ++i1_k) {
               const int64_t i1 = i1_first + i1_k;
               if (i1 < high) {
-                s0_bundle[i1_k] = s0_bundle[i1_k] + x2_bundle[i1_k];
+                s0_vector[i1_k] = s0_vector[i1_k] + x2_vector[i1_k];
               }
             }
           }
-          put_some(s0 + i1_first - low, s0_bundle, high - i1_first);
+          put_some(s0 + i1_first - low, s0_vector, high - i1_first);
         }
-        const int64_t i1_rest = i1_bundles ? high : low;
+        const int64_t i1_rest = i1_vectors ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
           double reduce_sum_1_total = 0.0;
           #pragma unroll 4
@@ -120,33 +120,33 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
         }
       }
       {
-        const int64_t i1_bundles = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_bundle = threadIdx.y * blockDim.x + threadIdx.x; i1_bundle < i1_bundles; i1_bundle += 2 * blockDim.x * blockDim.y) {
-          __align__(16) double s0_bundle_ahead[2][2];
+        const int64_t i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
+        for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x * blockDim.y) {
+          __align__(16) double s0_vector_ahead[2][2];
           #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
+          for (int i1_step = 0; i1_step < 2; ++i1_step) {
+            const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
             const int64_t i1_first = low + i1_here * 2;
-            if (i1_here < i1_bundles) take_some(s0_bundle_ahead[i1_turn], s0 + i1_first - low, high - i1_first);
+            if (i1_here < i1_vectors) take_some(s0_vector_ahead[i1_step], s0 + i1_first - low, high - i1_first);
           }
           #pragma unroll
-          for (int i1_turn = 0; i1_turn < 2; ++i1_turn) {
-            const int64_t i1_here = i1_bundle + i1_turn * (blockDim.x * blockDim.y);
-            if (i1_here >= i1_bundles) break;
+          for (int i1_step = 0; i1_step < 2; ++i1_step) {
+            const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
+            if (i1_here >= i1_vectors) break;
             const int64_t i1_first = low + i1_here * 2;
-            double (&s0_bundle)[2] = s0_bundle_ahead[i1_turn];
-            __align__(16) double y2_bundle[2];
+            double (&s0_vector)[2] = s0_vector_ahead[i1_step];
+            __align__(16) double y2_vector[2];
             #pragma unroll
             for (int i1_k = 0; i1_k < 2; ++i1_k) {
               const int64_t i1 = i1_first + i1_k;
               if (i1 < high) {
-                y2_bundle[i1_k] = s0_bundle[i1_k];
+                y2_vector[i1_k] = s0_vector[i1_k];
               }
             }
-            put_some(y2 + i1_first, y2_bundle, high - i1_first);
+            put_some(y2 + i1_first, y2_vector, high - i1_first);
           }
         }
-        const int64_t i1_rest = i1_bundles ? high : low;
+        const int64_t i1_rest = i1_vectors ? high : low;
         for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
           y2[i1] = s0[i1 - low];
         }
@@ -156,30 +156,30 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n8 ? low + 8192 : n8;
       {
-        const int64_t i0_bundles = aligned<4>(x3 + low) && aligned<4>(y3 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x3_bundle_ahead[2][4];
+        const int64_t i0_vectors = aligned<4>(x3 + low) && aligned<4>(y3 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float x3_vector_ahead[2][4];
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
             const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_bundles) take(x3_bundle_ahead[i0_turn], x3 + i0_first);
+            if (i0_here < i0_vectors) take(x3_vector_ahead[i0_step], x3 + i0_first);
           }
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_bundles) break;
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
+            if (i0_here >= i0_vectors) break;
             const int64_t i0_first = low + i0_here * 4;
-            float (&x3_bundle)[4] = x3_bundle_ahead[i0_turn];
-            __align__(16) float y3_bundle[4];
+            float (&x3_vector)[4] = x3_vector_ahead[i0_step];
+            __align__(16) float y3_vector[4];
             #pragma unroll
             for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              y3_bundle[i0_k] = x3_bundle[i0_k] + 1.0f;
+              y3_vector[i0_k] = x3_vector[i0_k] + 1.0f;
             }
-            put(y3 + i0_first, y3_bundle);
+            put(y3 + i0_first, y3_vector);
           }
         }
-        const int64_t i0_rest = low + i0_bundles * 4;
+        const int64_t i0_rest = low + i0_vectors * 4;
         for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
           y3[i0] = x3[i0] + 1.0f;
         }
@@ -189,31 +189,31 @@ extern "C" __global__ void packed(const float *__restrict__ x0, const float *__r
       const int64_t low = tile * 8192;
       const int64_t high = low + 8192 < n10 ? low + 8192 : n10;
       {
-        const int64_t i0_bundles = aligned<4>(x4 + low) && aligned<4>(y4 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_bundle = threadIdx.y * blockDim.x + threadIdx.x; i0_bundle < i0_bundles; i0_bundle += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x4_bundle_ahead[2][4];
+        const int64_t i0_vectors = aligned<4>(x4 + low) && aligned<4>(y4 + low) ? (high - low) / 4 : 0;
+        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float x4_vector_ahead[2][4];
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
             const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_bundles) take(x4_bundle_ahead[i0_turn], x4 + i0_first);
+            if (i0_here < i0_vectors) take(x4_vector_ahead[i0_step], x4 + i0_first);
           }
           #pragma unroll
-          for (int i0_turn = 0; i0_turn < 2; ++i0_turn) {
-            const int64_t i0_here = i0_bundle + i0_turn * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_bundles) break;
+          for (int i0_step = 0; i0_step < 2; ++i0_step) {
+            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
+            if (i0_here >= i0_vectors) break;
             const int64_t i0_first = low + i0_here * 4;
-            float (&x4_bundle)[4] = x4_bundle_ahead[i0_turn];
-            __align__(16) float y4_bundle[4];
+            float (&x4_vector)[4] = x4_vector_ahead[i0_step];
+            __align__(16) float y4_vector[4];
             #pragma unroll
             for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              const float x0_0 = x4_bundle[i0_k];
-              y4_bundle[i0_k] = x0_0 - expf(x0_0);
+              const float x0_0 = x4_vector[i0_k];
+              y4_vector[i0_k] = x0_0 - expf(x0_0);
             }
-            put(y4 + i0_first, y4_bundle);
+            put(y4 + i0_first, y4_vector);
           }
         }
-        const int64_t i0_rest = low + i0_bundles * 4;
+        const int64_t i0_rest = low + i0_vectors * 4;
         for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
           const float x0_0 = x4[i0];
           y4[i0] = x0_0 - expf(x0_0);

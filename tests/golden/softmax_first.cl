@@ -5,32 +5,32 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
     const long low = tile * 512;
     const long high = low + 512 < n0 ? low + 512 : n0;
     {
-      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-        const long i1_first = low + i1_bundle * 4;
-        float s0_bundle[4];
+      const long i1_vectors = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+        const long i1_first = low + i1_vector * 4;
+        float s0_vector[4];
         #pragma unroll
         for (int i1_k = 0; i1_k < 4; ++i1_k) {
           const long i1 = i1_first + i1_k;
           if (i1 < high) {
-            s0_bundle[i1_k] = -INFINITY;
+            s0_vector[i1_k] = -INFINITY;
           }
         }
         #pragma unroll 4
         for (long i0 = 0; i0 < n1; ++i0) {
-          float x0_bundle[4];
-          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
+          float x0_vector[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_vector);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const long i1 = i1_first + i1_k;
             if (i1 < high) {
-              s0_bundle[i1_k] = maximum_float(s0_bundle[i1_k], x0_bundle[i1_k]);
+              s0_vector[i1_k] = maximum_float(s0_vector[i1_k], x0_vector[i1_k]);
             }
           }
         }
-        put_local_float4(s0 + i1_first - low, vload4(0, s0_bundle), high - i1_first);
+        put_local_float4(s0 + i1_first - low, vload4(0, s0_vector), high - i1_first);
       }
-      const long i1_rest = i1_bundles ? high : low;
+      const long i1_rest = i1_vectors ? high : low;
       for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
         float reduce_max_1_total = -INFINITY;
         #pragma unroll 4
@@ -41,38 +41,38 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
       }
     }
     {
-      const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-        const long i1_first = low + i1_bundle * 4;
-        float s1_bundle[4];
+      const long i1_vectors = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+      for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+        const long i1_first = low + i1_vector * 4;
+        float s1_vector[4];
         #pragma unroll
         for (int i1_k = 0; i1_k < 4; ++i1_k) {
           const long i1 = i1_first + i1_k;
           if (i1 < high) {
-            s1_bundle[i1_k] = 0.0f;
+            s1_vector[i1_k] = 0.0f;
           }
         }
         #pragma unroll 4
         for (long i0 = 0; i0 < n1; ++i0) {
-          float x0_bundle[4];
-          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_bundle);
-          float s0_bundle[4];
-          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_bundle);
-          float y0_bundle[4];
+          float x0_vector[4];
+          vstore4(take_global_float4(x0 + i1_first + i0 * n0, high - i1_first), 0, x0_vector);
+          float s0_vector[4];
+          vstore4(take_local_float4(s0 + i1_first - low, high - i1_first), 0, s0_vector);
+          float y0_vector[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const long i1 = i1_first + i1_k;
             if (i1 < high) {
-              const float exp_1 = exp(x0_bundle[i1_k] - s0_bundle[i1_k]);
-              s1_bundle[i1_k] = s1_bundle[i1_k] + exp_1;
-              y0_bundle[i1_k] = exp_1;
+              const float exp_1 = exp(x0_vector[i1_k] - s0_vector[i1_k]);
+              s1_vector[i1_k] = s1_vector[i1_k] + exp_1;
+              y0_vector[i1_k] = exp_1;
             }
           }
-          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
+          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_vector), high - i1_first);
         }
-        put_local_float4(s1 + i1_first - low, vload4(0, s1_bundle), high - i1_first);
+        put_local_float4(s1 + i1_first - low, vload4(0, s1_vector), high - i1_first);
       }
-      const long i1_rest = i1_bundles ? high : low;
+      const long i1_rest = i1_vectors ? high : low;
       for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
         float reduce_sum_1_total = 0.0f;
         #pragma unroll 4
@@ -86,23 +86,23 @@ __kernel void softmax_first(__global const float *restrict x0, __global float *r
     }
     for (long i0 = 0; i0 < n1; ++i0) {
       {
-        const long i1_bundles = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = low + i1_bundle * 4;
-          float y0_bundle[4];
-          vstore4(take_global_float4(y0 + i1_first + i0 * n0, high - i1_first), 0, y0_bundle);
-          float s1_bundle[4];
-          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_bundle);
+        const long i1_vectors = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = low + i1_vector * 4;
+          float y0_vector[4];
+          vstore4(take_global_float4(y0 + i1_first + i0 * n0, high - i1_first), 0, y0_vector);
+          float s1_vector[4];
+          vstore4(take_local_float4(s1 + i1_first - low, high - i1_first), 0, s1_vector);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
             const long i1 = i1_first + i1_k;
             if (i1 < high) {
-              y0_bundle[i1_k] = y0_bundle[i1_k] / s1_bundle[i1_k];
+              y0_vector[i1_k] = y0_vector[i1_k] / s1_vector[i1_k];
             }
           }
-          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_bundle), high - i1_first);
+          put_global_float4(y0 + i1_first + i0 * n0, vload4(0, y0_vector), high - i1_first);
         }
-        const long i1_rest = i1_bundles ? high : low;
+        const long i1_rest = i1_vectors ? high : low;
         for (long i1 = i1_rest + get_local_id(0); i1 < high; i1 += get_local_size(0)) {
           y0[i1 + i0 * n0] = y0[i1 + i0 * n0] / s1[i1 - low];
         }

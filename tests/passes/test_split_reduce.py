@@ -57,7 +57,7 @@ def test_chunks_of_opencl_devices_are_shorter() -> None:
     for target, count in (("cpu", 31), (target_with_block(64), 123)):
         text = "x: f32[1000000]; return reduce_sum(x)"
         graph = pk.ApplyPasses(pk.parse(text), passes, target=target)
-        (partial,) = [n for n in graph.nodes if n.op is not None and n.op.name == "partial"]
+        (partial,) = [n for n in graph.nodes if n.op is not None and n.op.name == "partial_reduce"]
         assert graph.shape(partial.entries[0]) == (count,)
 
 
@@ -68,7 +68,8 @@ def test_partial_reductions_are_not_split_again() -> None:
 
     assert pk.ApplyPasses(once, "SplitReduce").key == once.key
     assert names(text, fuel=0) == "reduce_sum"
-    assert [k.ops for k in plan(text).attrs["kernel"].values()] == [("partial",), ("join",)]
+    kernels = plan(text).attrs["kernel"].values()
+    assert [k.ops for k in kernels] == [("partial_reduce",), ("combine_partials",)]
     assert len(plan(text, disabled=["SplitReduce"]).attrs["kernel"]) == 1
 
 
@@ -92,8 +93,8 @@ def test_producers_and_readers_fuse() -> None:
     kernels = plan(text).attrs["kernel"].values()
 
     assert [sorted(k.ops) for k in kernels] == [
-        ["add", "mul", "partial", "partial"],
-        ["add", "join", "join", "mul", "sqrt"],
+        ["add", "mul", "partial_reduce", "partial_reduce"],
+        ["add", "combine_partials", "combine_partials", "mul", "sqrt"],
     ]
 
 
@@ -215,7 +216,7 @@ def test_tiles_of_rows_fit_the_first_cache(
 ) -> None:
     """As much as a core's first cache has sums of, if there are tiles enough; to the same bits."""
     graph = pk.parse(f"x: {given}; return {results}")
-    partial = next(k for k in pk.compile(graph).kernels if k.name.startswith("partial"))
+    partial = next(k for k in pk.compile(graph).kernels if k.name.startswith("partial_reduce"))
 
     assert f"low + {width} <" in partial.source or f"* {width};" in partial.source
     assert tiles is None or partial.grid == tiles

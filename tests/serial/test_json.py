@@ -397,3 +397,13 @@ def test_parameters_of_wrong_types_are_refused_by_position() -> None:
 
     with pytest.raises(pk.PasskitError, match=r"transpose|nodes\[1\]"):
         pk.from_json(json.dumps(data))
+
+
+def test_operators_are_read_by_their_former_names() -> None:
+    """A plan that was stored before reductions of chunks had their present names is read."""
+    graph = pk.ApplyPasses(pk.parse("x: f32[100000]\ny = reduce_sum(x)\nreturn y\n"), "SplitReduce")
+    text = pk.to_json(graph)
+    former = text.replace('"partial_reduce"', '"partial"').replace('"combine_partials"', '"join"')
+    assert former.count('"partial"') == former.count('"join"') == 1
+
+    assert pk.to_json(pk.from_json(former)) == text

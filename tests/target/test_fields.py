@@ -61,7 +61,7 @@ def test_a_threshold_of_tiles_is_changed() -> None:
         graph = pk.ApplyPasses(pk.parse(text), ["Complete", "SplitReduce"], target=target)
         return [n.op.name for n in graph.nodes if n.op is not None]
 
-    assert ops(cpu()) == ["reduce_sum"] and ops(short) == ["partial", "join"]
+    assert ops(cpu()) == ["reduce_sum"] and ops(short) == ["partial_reduce", "combine_partials"]
 
 
 def test_a_threshold_of_a_nest_rule_is_changed() -> None:

@@ -161,7 +161,10 @@ def test_sizes_that_inputs_do_not_have_are_passed(fresh_cache: Path) -> None:
         ((3, 40), (300, 0)),
         ((75, 40), (9600, 0)),
     ]
-    assert [(g.operators, g.before) for g in result.groups] == [("partial", 2e-6), ("join", 2e-6)]
+    assert [(g.operators, g.before) for g in result.groups] == [
+        ("partial_reduce", 2e-6),
+        ("combine_partials", 2e-6),
+    ]
     assert result.remarks == ()
 
 

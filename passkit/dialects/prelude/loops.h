@@ -1,4 +1,4 @@
-// Loops over lanes, and folds of what the lanes found.
+// Loops over the lanes of vectors, and reductions of a vector to a scalar.
 #ifndef PK_LOOPS_H
 #define PK_LOOPS_H
 #ifndef PK_MEMORY_H
@@ -6,8 +6,7 @@
 #endif
 
 namespace pk {
-// The value under f of all lanes, combined in the order of a tree: i with i + 32, then 16, 8, 4, 2
-// and 1.
+// All lanes of a vector combined by f, in the order of a tree: i with i + 32, then 16, 8, 4, 2 and 1.
 template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
     typedef simd<T, L> R;
     if constexpr (!whole<T, L>) {
@@ -24,13 +23,13 @@ template <int n, class T, int L> PK_FN simd<T, L> shift_lanes(simd<T, L> x) {
         return R::of(__builtin_shufflevector(x.s, x.s, n, 1 ^ n, 2 ^ n, 3 ^ n));
     else return R::of(__builtin_shufflevector(x.s, x.s, n, n));
 }
-// The sixteen lanes that a longer fold begins with joining.
+// The first steps of `reduce` for a longer vector: its lanes combined to sixteen.
 template <class T, int L, class F> PK_FN simd<T, 16> sixteen(simd<T, L> v, F f) {
     if constexpr (L > 16) return sixteen(f(v.s.lo, v.s.hi), f);
     else return v;
 }
-template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
-    if constexpr (L > 16) return fold(sixteen(v, f), f);
+template <class T, int L, class F> PK_FN T reduce(simd<T, L> v, F f) {
+    if constexpr (L > 16) return reduce(sixteen(v, f), f);
     else {
         v = f(v, shift_lanes<8>(v));
         v = f(v, shift_lanes<4>(v));
@@ -42,8 +41,8 @@ template <class T, int L, class F> PK_FN T fold(simd<T, L> v, F f) {
 template <int n> PK_FN mask_t<16> shift_lanes(mask_t<16> v) {
     return shift_lanes<n>(mask_bytes(v)) != u8x16(0);
 }
-template <int L, class F> PK_FN bool fold(mask_t<L> v, F f) {
-    if constexpr (L > 16) return fold(f(lower(v), upper(v)), f);
+template <int L, class F> PK_FN bool reduce(mask_t<L> v, F f) {
+    if constexpr (L > 16) return reduce(f(lower(v), upper(v)), f);
     else {
         v = f(v, shift_lanes<8>(v));
         v = f(v, shift_lanes<4>(v));
@@ -85,9 +84,9 @@ template <class V, class F> PK_FN V join_turned(V a, V b, F f) {
     return f(V::of(low), V::of(high));
 }
 
-// A running fold of L lanes, each on its own until result() joins them. A vector shorter than that
-// goes into the first lanes.
-template <class T, int L, class F> struct folding_by {
+// An accumulator of L lanes, which are independent until result() combines them. take() adds a
+// vector; one shorter than L goes into the first lanes.
+template <class T, int L, class F> struct reduction_by {
     typedef T value;
     vec<T, L> lanes;
     F f;
@@ -111,18 +110,20 @@ template <class T, int L, class F> struct folding_by {
 #endif
     // Vector k of a row that is printed without a loop.
     template <class V, class M, class K> PK_MEMBER void take(V x, M m, K) { take(x, m); }
-    PK_MEMBER folding_by fresh() const { return *this; }
+    PK_MEMBER reduction_by fresh() const { return *this; }
     PK_MEMBER F combine() const { return f; }
-    static PK_MEMBER auto join_pair(const folding_by &a, const folding_by &b) {
+    static PK_MEMBER auto join_pair(const reduction_by &a, const reduction_by &b) {
         return join_turned(a.lanes, b.lanes, a.f);
     }
     PK_MEMBER auto joined() const { return sixteen(lanes, f); }
-    PK_MEMBER T result() const { return fold(lanes, f); }
+    PK_MEMBER T result() const { return reduce(lanes, f); }
 };
-template <class T, int L = PK_LANES, class F> PK_FN folding_by<T, L, F> folding(T identity, F f) {
+template <class T, int L = PK_LANES, class F>
+PK_FN reduction_by<T, L, F> reduction(T identity, F f) {
     return {identity, f};
 }
-// What is folded by, where it is one operator or function: all folds by it are one template.
+// The functions of reductions by one operator: a type of their own, so that all reductions by it are
+// one instance of a template.
 struct adding {
     template <class A, class B> PK_MEMBER auto operator()(A a, B b) const { return a + b; }
 };
@@ -172,7 +173,7 @@ template <class T, int L, bool most> struct extreme {
     template <int N> PK_MEMBER void take(simd<T, N> x, mask_t<N> m) {
         take(choose(m, x, simd<T, N>(bound)), all_of<N>{});
     }
-    // Vector k of one row that is printed without a loop, the first of which begins the fold. The
+    // Vector k of one row that is printed without a loop; the first is the initial value. The
     // lanes have a NaN of vector k - 1 still, as `better` gives its second operand then: every
     // other k tests both.
     template <class M, class K> PK_MEMBER void take(simd<T, L> x, M m, K) {
@@ -209,7 +210,7 @@ template <class T, int L, bool most> struct extreme {
         return best;
     }
     PK_MEMBER T result() const {
-        T best = fold(lanes, combine());
+        T best = reduce(lanes, combine());
         return is_ordered() ? best : T(__builtin_nan(""));
     }
 };
@@ -217,7 +218,7 @@ template <class T, int L = PK_LANES> using largest = extreme<T, L, true>;
 template <class T, int L = PK_LANES> using smallest = extreme<T, L, false>;
 
 // A pack of L lanes from i on: all of it at once where there are registers for that, else vector by
-// vector. Folds have the same bits either way.
+// vector. Reductions have the same bits either way.
 template <int L, int k = 0, class F> PK_FN void pack(int64_t i, F body) {
 #if PK_AVX512
     body(i, all_of<L>{});

@@ -1,6 +1,6 @@
-// Short rows two at a time: rows of n elements, n = 8 mod 16, that follow each other are whole vectors
-// then, and none is cut off. Both have a half of the middle one. Rows that fold nothing come in
-// bundles, of which more lengths make whole vectors.
+// Short rows two at a time: two rows of n elements, n = 8 mod 16, that follow each other are whole
+// vectors, the middle one of which has a half of each row. Rows without reductions come in groups,
+// which are whole vectors for more lengths.
 #ifndef PK_PAIRS_H
 #define PK_PAIRS_H
 #ifndef PK_ROWS_H
@@ -16,7 +16,7 @@ template <int n, int k> struct pair_set {
 PK_LAZY mask half_of_first() { return first(8); }
 PK_LAZY mask half_of_second() { return ~first(8); }
 
-// What belongs to two rows, one to each: vector k of them.
+// A value of each of two rows, as vector k of the pair.
 template <class T, int n, int k> PK_FN vec<T> either(T a, T b, pair_set<n, k>) {
     if constexpr (k < n / 16) return a;
     else if constexpr (k > n / 16) return b;
@@ -34,9 +34,10 @@ template <class D> struct pair_of_divisors {
         return d.among(m, k);
     }
 };
-// The lanes of b are turned by eight: its first elements are in the upper half of the middle vector.
-template <class Fold> struct pair_of_folds {
-    Fold a, b;
+// Accumulators of two rows. The lanes of b are rotated by eight: its first elements are in the upper
+// half of the middle vector.
+template <class Reduction> struct pair_of_reductions {
+    Reduction a, b;
     template <class V, class M, int n, int k> PK_MEMBER void take(V x, M, pair_set<n, k>) {
         constexpr int middle = n / 16;
         if constexpr (k < middle) a.take(x, all_lanes{}, lane_set<k>{});
@@ -50,7 +51,9 @@ template <class Fold> struct pair_of_folds {
 
 // How a loop over rows takes them: one, or a pair.
 template <int n> struct single_row {
-    template <class Fold> static PK_MEMBER Fold folds(Fold first) { return first; }
+    template <class Reduction> static PK_MEMBER Reduction reductions(Reduction first) {
+        return first;
+    }
     template <class D> static PK_MEMBER auto divisors(const D &d, int64_t row) { return d[row]; }
     template <class T> struct value {
         T a;
@@ -59,7 +62,8 @@ template <int n> struct single_row {
     template <class T> static PK_MEMBER value<T> values(const T *p) { return {*p}; }
 };
 template <int n> struct row_pair {
-    template <class Fold> static PK_MEMBER pair_of_folds<Fold> folds(Fold first) {
+    template <class Reduction>
+    static PK_MEMBER pair_of_reductions<Reduction> reductions(Reduction first) {
         return {first, first};
     }
     template <class D> static PK_MEMBER auto divisors(const D &d, int64_t row) {
@@ -121,31 +125,31 @@ PK_FN void store_apart(T *p, int64_t stride, V v, M m, pair_set<n, k>) {
 // Rows of n elements, n known and no multiple of 16, as many as are whole vectors where they follow
 // each other: 4 rows of 20, or 8 of 10.
 constexpr int common_with_vectors(int n) { return n % 2 ? 1 : 2 * (n % 4 ? 1 : 2 * (n % 8 ? 1 : 2)); }
-template <int n> struct row_bundle {
+template <int n> struct row_group {
     static constexpr int vectors = n / common_with_vectors(n), rows = 16 / common_with_vectors(n);
 };
-template <int n, int k> struct bundle_set {
+template <int n, int k> struct vector_of_group {
     static constexpr int index = k;
     PK_MEMBER constexpr operator int() const { return k; }
 };
 
-// body(i, row_bundle<n>{}) for so many rows at a time, body(i, single_row<n>{}) for those left.
-template <int n, class F> PK_FN void bundles_of_rows(int64_t first, int64_t rows, F body) {
+// body(i, row_group<n>{}) for so many rows at a time, body(i, single_row<n>{}) for those left.
+template <int n, class F> PK_FN void groups_of_rows(int64_t first, int64_t rows, F body) {
     int64_t r = 0;
 #if PK_AVX512 && PK_LANES == 16
-    constexpr int step = row_bundle<n>::rows;
-    for (; r + step <= rows; r += step) body(first + r, row_bundle<n>{});
+    constexpr int step = row_group<n>::rows;
+    for (; r + step <= rows; r += step) body(first + r, row_group<n>{});
 #endif
     for (; r < rows; r++) body(first + r, single_row<n>{});
 }
-template <int n, class F, int... k> PK_FN void each_of_bundle(const F &body, numbers<k...>) {
-    (body(int64_t(16 * k), all_lanes{}, bundle_set<n, k>{}), ...);
+template <int n, class F, int... k> PK_FN void each_of_group(const F &body, numbers<k...>) {
+    (body(int64_t(16 * k), all_lanes{}, vector_of_group<n, k>{}), ...);
 }
-template <int n, class F> PK_FN void lanes_of_rows(row_bundle<n>, const F &body) {
-    each_of_bundle<n>(body, numbers_to<row_bundle<n>::vectors>{});
+template <int n, class F> PK_FN void lanes_of_rows(row_group<n>, const F &body) {
+    each_of_group<n>(body, numbers_to<row_group<n>::vectors>{});
 }
 
-// The lanes of vector k that belong to row r of a bundle.
+// The lanes of vector k that belong to row r of a group.
 template <int n, int k, int r> PK_FN mask lanes_of_row() {
     constexpr int begin = r * n - 16 * k, end = begin + n;
     mask before = first(end < 16 ? end : 16);
@@ -153,7 +157,7 @@ template <int n, int k, int r> PK_FN mask lanes_of_row() {
     else return before;
 }
 template <int r, class T, class M, int n, int k>
-PK_FN auto load_rows(const T *p, int64_t gap, M m, bundle_set<n, k> set) {
+PK_FN auto load_rows(const T *p, int64_t gap, M m, vector_of_group<n, k> set) {
     if constexpr ((r + 1) * n >= 16 * k + 16) {
         if constexpr (r * n <= 16 * k) return load(p + r * gap, m);
         else return load(p + r * gap, m & lanes_of_row<n, k, r>());
@@ -163,30 +167,33 @@ PK_FN auto load_rows(const T *p, int64_t gap, M m, bundle_set<n, k> set) {
     }
 }
 template <int r, class T, class V, class M, int n, int k>
-PK_FN void store_rows(T *p, int64_t gap, V v, M m, bundle_set<n, k> set) {
+PK_FN void store_rows(T *p, int64_t gap, V v, M m, vector_of_group<n, k> set) {
     store(p + r * gap, v, m & lanes_of_row<n, k, r>());
     if constexpr ((r + 1) * n < 16 * k + 16) store_rows<r + 1>(p, gap, v, m, set);
 }
 template <class T, class M, int n, int k>
-PK_FN auto load_apart(const T *p, int64_t stride, M m, bundle_set<n, k> set) {
+PK_FN auto load_apart(const T *p, int64_t stride, M m, vector_of_group<n, k> set) {
     return load_rows<16 * k / n>(p, stride - n, m, set);
 }
 template <class T, class V, class M, int n, int k>
-PK_FN void store_apart(T *p, int64_t stride, V v, M m, bundle_set<n, k> set) {
+PK_FN void store_apart(T *p, int64_t stride, V v, M m, vector_of_group<n, k> set) {
     store_rows<16 * k / n>(p, stride - n, v, m, set);
 }
 
-// The folds of up to `most` rows that come in pairs: each leaves eight lanes, two a vector.
-template <int most, class Fold> struct paired_folds : row_folds<most, Fold, 8> {
-    typedef row_folds<most, Fold, 8> base;
-    PK_MEMBER paired_folds(Fold first) : base(first) {}
-    template <class Rows> PK_MEMBER auto begin(Rows rows) const { return rows.folds(base::begin()); }
-    PK_MEMBER void end(int64_t row, const Fold &f) { base::end(row, f); }
-    PK_MEMBER void end(int64_t row, const pair_of_folds<Fold> &f) {
-        store(this->lanes + 8 * row, Fold::join_pair(f.a, f.b), all_lanes{});
+// The reductions of up to `most` rows that come in pairs: each stores eight lanes, two rows a vector.
+template <int most, class Reduction> struct paired_reductions : row_reductions<most, Reduction, 8> {
+    typedef row_reductions<most, Reduction, 8> base;
+    PK_MEMBER paired_reductions(Reduction first) : base(first) {}
+    template <class Rows> PK_MEMBER auto begin(Rows rows) const {
+        return rows.reductions(base::begin());
+    }
+    PK_MEMBER void end(int64_t row, const Reduction &f) { base::end(row, f); }
+    PK_MEMBER void end(int64_t row, const pair_of_reductions<Reduction> &f) {
+        store(this->lanes + 8 * row, Reduction::join_pair(f.a, f.b), all_lanes{});
     }
 };
-template <int most, class Fold> PK_FN paired_folds<most, Fold> folds_of_pairs(Fold first) {
+template <int most, class Reduction>
+PK_FN paired_reductions<most, Reduction> reductions_of_pairs(Reduction first) {
     return {first};
 }
 }  // namespace pk

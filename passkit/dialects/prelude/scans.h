@@ -1,4 +1,4 @@
-// Scans: what the lanes so far fold to, step by step, upwards or downwards.
+// Scans: the reduction of all elements up to each lane, upwards or downwards.
 #ifndef PK_SCANS_H
 #define PK_SCANS_H
 #ifndef PK_CORE_H
@@ -22,8 +22,8 @@ template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T
                               window<from - L / 2>(b.s.lo, b.s.hi));
 }
 
-// A running fold along lanes. take() gives each lane what all steps so far fold to, in a tree over
-// the lanes; carry is what those before fold to, in every lane.
+// A scan along lanes. take() gives each lane the reduction of all elements so far, in a tree over the
+// lanes; carry is the reduction of all earlier vectors, in every lane.
 template <class T, bool exclusive, bool down, class F> struct running_by {
     typedef vec<T> V;
     V carry, identity;

@@ -8,7 +8,7 @@
 namespace pk {
 // A running sum of L lanes, each on its own until result() joins them. No lane adds more than
 // `block` floats in float, so the error does not grow with the number of elements. The same bits
-// as folding by a + b where no lane has more.
+// as reduction by a + b where no lane has more.
 template <int L> struct summing {
     typedef float value;
     static constexpr int block = 32;
@@ -41,7 +41,7 @@ template <int L> struct summing {
     }
     PK_MEMBER float result() const {
         auto sum = [](auto a, auto b) PK_INLINE { return a + b; };
-        return many ? float(fold(blocks + cast<double>(lanes), sum)) : fold(lanes, sum);
+        return many ? float(reduce(blocks + cast<double>(lanes), sum)) : reduce(lanes, sum);
     }
 };
 }  // namespace pk

@@ -6,19 +6,19 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
         {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float x0_bundle[4];
-            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
-            float s0_bundle[4];
+          const long col_vectors = 64 / 4;
+          for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+            const long col_first = col_vector * 4;
+            float x0_vector[4];
+            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_vector);
+            float s0_vector[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              s0_bundle[col_k] = x0_bundle[col_k];
+              s0_vector[col_k] = x0_vector[col_k];
             }
-            vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
+            vstore4(vload4(0, s0_vector), 0, s0 + (row - tile * 8) * 64 + col_first);
           }
-          const long col_rest = col_bundles * 4;
+          const long col_rest = col_vectors * 4;
           for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
             s0[(row - tile * 8) * 64 + col] = x0[row * 64 + col];
           }
@@ -28,26 +28,26 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
     {
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long col_bundles = 64 / 4;
-        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-          const long col_first = col_bundle * 4;
-          float s1_bundle[4];
+        const long col_vectors = 64 / 4;
+        for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+          const long col_first = col_vector * 4;
+          float s1_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            s1_bundle[col_k] = 0.0f;
+            s1_vector[col_k] = 0.0f;
           }
           #pragma unroll 4
           for (long item = 0; item < 8; ++item) {
-            float s0_bundle[4];
-            vstore4(vload4(0, s0 + item * 64 + col_first), 0, s0_bundle);
+            float s0_vector[4];
+            vstore4(vload4(0, s0 + item * 64 + col_first), 0, s0_vector);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              s1_bundle[col_k] = s1_bundle[col_k] + s0_bundle[col_k];
+              s1_vector[col_k] = s1_vector[col_k] + s0_vector[col_k];
             }
           }
-          vstore4(vload4(0, s1_bundle), 0, s1 + col_first);
+          vstore4(vload4(0, s1_vector), 0, s1 + col_first);
         }
-        const long col_rest = col_bundles * 4;
+        const long col_rest = col_vectors * 4;
         for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
           float sum_total = 0.0f;
           #pragma unroll 4
@@ -63,21 +63,21 @@ __kernel void column_means(__global const float *restrict x0, __global float *re
       const long row_end = tile * 8 + 8 < n0 ? tile * 8 + 8 : n0;
       for (long row = tile * 8; row < row_end; ++row) {
         {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float s0_bundle[4];
-            vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_bundle);
-            float s1_bundle[4];
-            vstore4(vload4(0, s1 + col_first), 0, s1_bundle);
-            float y0_bundle[4];
+          const long col_vectors = 64 / 4;
+          for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+            const long col_first = col_vector * 4;
+            float s0_vector[4];
+            vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_vector);
+            float s1_vector[4];
+            vstore4(vload4(0, s1 + col_first), 0, s1_vector);
+            float y0_vector[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              y0_bundle[col_k] = s0_bundle[col_k] - s1_bundle[col_k] / 8.0f;
+              y0_vector[col_k] = s0_vector[col_k] - s1_vector[col_k] / 8.0f;
             }
-            vstore4(vload4(0, y0_bundle), 0, y0 + row * 64 + col_first);
+            vstore4(vload4(0, y0_vector), 0, y0 + row * 64 + col_first);
           }
-          const long col_rest = col_bundles * 4;
+          const long col_rest = col_vectors * 4;
           for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
             y0[row * 64 + col] = s0[(row - tile * 8) * 64 + col] - s1[col] / 8.0f;
           }

@@ -7,73 +7,73 @@ __kernel void one_place(__global const float *restrict x0, __global float *restr
     for (long row = tile * 4; row < row_end; ++row) {
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long col_bundles = 64 / 4;
-        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-          const long col_first = col_bundle * 4;
-          float x0_bundle[4];
-          vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
-          float s0_bundle[4];
+        const long col_vectors = 64 / 4;
+        for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+          const long col_first = col_vector * 4;
+          float x0_vector[4];
+          vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_vector);
+          float s0_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
-            s0_bundle[col_k] = x0_bundle[col_k];
+            s0_vector[col_k] = x0_vector[col_k];
           }
-          vstore4(vload4(0, s0_bundle), 0, s0 + col_first);
+          vstore4(vload4(0, s0_vector), 0, s0 + col_first);
         }
-        const long col_rest = col_bundles * 4;
+        const long col_rest = col_vectors * 4;
         for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
           s0[col] = x0[row * 64 + col];
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long col_bundles = (size_t)(s1) % sizeof(float4) == 0 ? 64 / 4 : 0;
-        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-          const long col_first = col_bundle * 4;
-          float s1_bundle[4];
+        const long col_vectors = (size_t)(s1) % sizeof(float4) == 0 ? 64 / 4 : 0;
+        for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+          const long col_first = col_vector * 4;
+          float s1_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const long col = col_first + col_k;
-            s1_bundle[col_k] = s0[63 - col];
+            s1_vector[col_k] = s0[63 - col];
           }
-          *(__local float4 *)(s1 + col_first) = vload4(0, s1_bundle);
+          *(__local float4 *)(s1 + col_first) = vload4(0, s1_vector);
         }
-        const long col_rest = col_bundles * 4;
+        const long col_rest = col_vectors * 4;
         for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
           s1[col] = s0[63 - col];
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long col_bundles = (size_t)(s2) % sizeof(float4) == 0 ? 64 / 4 : 0;
-        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-          const long col_first = col_bundle * 4;
-          float s2_bundle[4];
+        const long col_vectors = (size_t)(s2) % sizeof(float4) == 0 ? 64 / 4 : 0;
+        for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+          const long col_first = col_vector * 4;
+          float s2_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const long col = col_first + col_k;
-            s2_bundle[col_k] = s1[63 - col];
+            s2_vector[col_k] = s1[63 - col];
           }
-          *(__local float4 *)(s2 + col_first) = vload4(0, s2_bundle);
+          *(__local float4 *)(s2 + col_first) = vload4(0, s2_vector);
         }
-        const long col_rest = col_bundles * 4;
+        const long col_rest = col_vectors * 4;
         for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
           s2[col] = s1[63 - col];
         }
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long col_bundles = 64 / 4;
-        for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-          const long col_first = col_bundle * 4;
-          float y0_bundle[4];
+        const long col_vectors = 64 / 4;
+        for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+          const long col_first = col_vector * 4;
+          float y0_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const long col = col_first + col_k;
-            y0_bundle[col_k] = s2[63 - col];
+            y0_vector[col_k] = s2[63 - col];
           }
-          vstore4(vload4(0, y0_bundle), 0, y0 + row * 64 + col_first);
+          vstore4(vload4(0, y0_vector), 0, y0 + row * 64 + col_first);
         }
-        const long col_rest = col_bundles * 4;
+        const long col_rest = col_vectors * 4;
         for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
           y0[row * 64 + col] = s2[63 - col];
         }

@@ -8,84 +8,84 @@ extern "C" __global__ void one_place(const float *__restrict__ x0, float *__rest
     for (int64_t row = tile * 4 + threadIdx.y; row < row_end; row += blockDim.y) {
       __syncwarp(threads_of_row());
       {
-        const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
-          __align__(16) float x0_bundle_ahead[2][4];
+        const int64_t col_vectors = 64 / 4;
+        for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += 2 * blockDim.x) {
+          __align__(16) float x0_vector_ahead[2][4];
           #pragma unroll
-          for (int col_turn = 0; col_turn < 2; ++col_turn) {
-            const int64_t col_here = col_bundle + col_turn * blockDim.x;
+          for (int col_step = 0; col_step < 2; ++col_step) {
+            const int64_t col_here = col_vector + col_step * blockDim.x;
             const int64_t col_first = col_here * 4;
-            if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
+            if (col_here < col_vectors) take_any(x0_vector_ahead[col_step], x0 + row * 64 + col_first);
           }
           #pragma unroll
-          for (int col_turn = 0; col_turn < 2; ++col_turn) {
-            const int64_t col_here = col_bundle + col_turn * blockDim.x;
-            if (col_here >= col_bundles) break;
+          for (int col_step = 0; col_step < 2; ++col_step) {
+            const int64_t col_here = col_vector + col_step * blockDim.x;
+            if (col_here >= col_vectors) break;
             const int64_t col_first = col_here * 4;
-            float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
-            __align__(16) float s0_bundle[4];
+            float (&x0_vector)[4] = x0_vector_ahead[col_step];
+            __align__(16) float s0_vector[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              s0_bundle[col_k] = x0_bundle[col_k];
+              s0_vector[col_k] = x0_vector[col_k];
             }
-            put_any(s0 + col_first, s0_bundle);
+            put_any(s0 + col_first, s0_vector);
           }
         }
-        const int64_t col_rest = col_bundles * 4;
+        const int64_t col_rest = col_vectors * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
           s0[col] = x0[row * 64 + col];
         }
       }
       __syncwarp(threads_of_row());
       {
-        const int64_t col_bundles = aligned<4>(s1) ? 64 / 4 : 0;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float s1_bundle[4];
+        const int64_t col_vectors = aligned<4>(s1) ? 64 / 4 : 0;
+        for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += blockDim.x) {
+          const int64_t col_first = col_vector * 4;
+          __align__(16) float s1_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const int64_t col = col_first + col_k;
-            s1_bundle[col_k] = s0[63 - col];
+            s1_vector[col_k] = s0[63 - col];
           }
-          put(s1 + col_first, s1_bundle);
+          put(s1 + col_first, s1_vector);
         }
-        const int64_t col_rest = col_bundles * 4;
+        const int64_t col_rest = col_vectors * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
           s1[col] = s0[63 - col];
         }
       }
       __syncwarp(threads_of_row());
       {
-        const int64_t col_bundles = aligned<4>(s2) ? 64 / 4 : 0;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float s2_bundle[4];
+        const int64_t col_vectors = aligned<4>(s2) ? 64 / 4 : 0;
+        for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += blockDim.x) {
+          const int64_t col_first = col_vector * 4;
+          __align__(16) float s2_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const int64_t col = col_first + col_k;
-            s2_bundle[col_k] = s1[63 - col];
+            s2_vector[col_k] = s1[63 - col];
           }
-          put(s2 + col_first, s2_bundle);
+          put(s2 + col_first, s2_vector);
         }
-        const int64_t col_rest = col_bundles * 4;
+        const int64_t col_rest = col_vectors * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
           s2[col] = s1[63 - col];
         }
       }
       __syncwarp(threads_of_row());
       {
-        const int64_t col_bundles = 64 / 4;
-        for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += blockDim.x) {
-          const int64_t col_first = col_bundle * 4;
-          __align__(16) float y0_bundle[4];
+        const int64_t col_vectors = 64 / 4;
+        for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += blockDim.x) {
+          const int64_t col_first = col_vector * 4;
+          __align__(16) float y0_vector[4];
           #pragma unroll
           for (int col_k = 0; col_k < 4; ++col_k) {
             const int64_t col = col_first + col_k;
-            y0_bundle[col_k] = s2[63 - col];
+            y0_vector[col_k] = s2[63 - col];
           }
-          put_any(y0 + row * 64 + col_first, y0_bundle);
+          put_any(y0 + row * 64 + col_first, y0_vector);
         }
-        const int64_t col_rest = col_bundles * 4;
+        const int64_t col_rest = col_vectors * 4;
         for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
           y0[row * 64 + col] = s2[63 - col];
         }

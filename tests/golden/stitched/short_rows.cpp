@@ -8,7 +8,7 @@ extern "C" void short_rows(void *const *buf, const int64_t *size, int64_t begin,
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t first = tile * 32;
     const int64_t last = tile * 32 + 32 < n0 ? tile * 32 + 32 : n0;
-    auto total_rows = folds_of_rows<32>(folding<float, 64>(0.0f, adding{}));
+    auto total_rows = reductions_of_rows<32>(reduction<float, 64>(0.0f, adding{}));
     for (int64_t row = first; row < last; ++row) {
       auto total_lanes = total_rows.begin();
       lanes<64>(0, n2, [&](int64_t col, auto m) PK_INLINE {

@@ -7,18 +7,18 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
       for (long row = tile * 8; row < row_end; ++row) {
         float most_lanes = -INFINITY;
         {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float x0_bundle[4];
-            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
+          const long col_vectors = 64 / 4;
+          for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+            const long col_first = col_vector * 4;
+            float x0_vector[4];
+            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_vector);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const float most_term = x0_bundle[col_k];
+              const float most_term = x0_vector[col_k];
               most_lanes = maximum_float(most_lanes, most_term);
             }
           }
-          const long col_rest = col_bundles * 4;
+          const long col_rest = col_vectors * 4;
           for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
             const float most_term = x0[row * 64 + col];
             most_lanes = maximum_float(most_lanes, most_term);
@@ -39,21 +39,21 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         barrier(CLK_LOCAL_MEM_FENCE);
         float total_lanes = 0.0f;
         {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float x0_bundle[4];
-            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_bundle);
-            float s0_bundle[4];
+          const long col_vectors = 64 / 4;
+          for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+            const long col_first = col_vector * 4;
+            float x0_vector[4];
+            vstore4(vload4(0, x0 + row * 64 + col_first), 0, x0_vector);
+            float s0_vector[4];
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              const float e = exp(x0_bundle[col_k] - most);
-              s0_bundle[col_k] = e;
+              const float e = exp(x0_vector[col_k] - most);
+              s0_vector[col_k] = e;
               total_lanes = total_lanes + e;
             }
-            vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
+            vstore4(vload4(0, s0_vector), 0, s0 + (row - tile * 8) * 64 + col_first);
           }
-          const long col_rest = col_bundles * 4;
+          const long col_rest = col_vectors * 4;
           for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
             const float e = exp(x0[row * 64 + col] - most);
             s0[(row - tile * 8) * 64 + col] = e;
@@ -74,18 +74,18 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
         const float total = total_all[0];
         barrier(CLK_LOCAL_MEM_FENCE);
         {
-          const long col_bundles = 64 / 4;
-          for (long col_bundle = get_local_id(0); col_bundle < col_bundles; col_bundle += get_local_size(0)) {
-            const long col_first = col_bundle * 4;
-            float s0_bundle[4];
-            vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_bundle);
+          const long col_vectors = 64 / 4;
+          for (long col_vector = get_local_id(0); col_vector < col_vectors; col_vector += get_local_size(0)) {
+            const long col_first = col_vector * 4;
+            float s0_vector[4];
+            vstore4(vload4(0, s0 + (row - tile * 8) * 64 + col_first), 0, s0_vector);
             #pragma unroll
             for (int col_k = 0; col_k < 4; ++col_k) {
-              s0_bundle[col_k] = s0_bundle[col_k] / total;
+              s0_vector[col_k] = s0_vector[col_k] / total;
             }
-            vstore4(vload4(0, s0_bundle), 0, s0 + (row - tile * 8) * 64 + col_first);
+            vstore4(vload4(0, s0_vector), 0, s0 + (row - tile * 8) * 64 + col_first);
           }
-          const long col_rest = col_bundles * 4;
+          const long col_rest = col_vectors * 4;
           for (long col = col_rest + get_local_id(0); col < 64; col += get_local_size(0)) {
             s0[(row - tile * 8) * 64 + col] = s0[(row - tile * 8) * 64 + col] / total;
           }
@@ -124,19 +124,19 @@ __kernel void softmax_dot(__global const float *restrict x0, __global const floa
     {
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long item_bundles = (size_t)(s1) % sizeof(float4) == 0 && (size_t)(y0 + tile * 128) % sizeof(float4) == 0 ? 128 / 4 : 0;
-        for (long item_bundle = get_local_id(0); item_bundle < item_bundles; item_bundle += get_local_size(0)) {
-          const long item_first = item_bundle * 4;
-          float s1_bundle[4];
-          vstore4(*(__local const float4 *)(s1 + item_first), 0, s1_bundle);
-          float y0_bundle[4];
+        const long item_vectors = (size_t)(s1) % sizeof(float4) == 0 && (size_t)(y0 + tile * 128) % sizeof(float4) == 0 ? 128 / 4 : 0;
+        for (long item_vector = get_local_id(0); item_vector < item_vectors; item_vector += get_local_size(0)) {
+          const long item_first = item_vector * 4;
+          float s1_vector[4];
+          vstore4(*(__local const float4 *)(s1 + item_first), 0, s1_vector);
+          float y0_vector[4];
           #pragma unroll
           for (int item_k = 0; item_k < 4; ++item_k) {
-            y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+            y0_vector[item_k] = s1_vector[item_k] * 2.0f;
           }
-          *(__global float4 *)(y0 + tile * 128 + item_first) = vload4(0, y0_bundle);
+          *(__global float4 *)(y0 + tile * 128 + item_first) = vload4(0, y0_vector);
         }
-        const long item_rest = item_bundles * 4;
+        const long item_rest = item_vectors * 4;
         for (long item = item_rest + get_local_id(0); item < 128; item += get_local_size(0)) {
           y0[tile * 128 + item] = s1[item] * 2.0f;
         }

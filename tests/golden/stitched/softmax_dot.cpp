@@ -14,7 +14,7 @@ extern "C" void softmax_dot(void *const *buf, const int64_t *size, int64_t begin
           most_lanes.take(load(x0 + row * 64 + col, m), m, k);
         });
         const float most = most_lanes.result();
-        auto total_lanes = folding<float, 16>(0.0f, adding{});
+        auto total_lanes = reduction<float, 16>(0.0f, adding{});
         paired_lanes<64>([&](int64_t col, auto m, auto k) PK_INLINE {
           const auto e = exp(load(x0 + row * 64 + col, m) - most);
           store(s0 + (row - tile * 8) * 64 + col, e, m);

@@ -8,29 +8,29 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
       for (int64_t row = tile * 8 + threadIdx.y; row < row_end; row += blockDim.y) {
         float most_lanes = -__int_as_float(0x7f800000);
         {
-          const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
-            __align__(16) float x0_bundle_ahead[2][4];
+          const int64_t col_vectors = 64 / 4;
+          for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += 2 * blockDim.x) {
+            __align__(16) float x0_vector_ahead[2][4];
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
               const int64_t col_first = col_here * 4;
-              if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
+              if (col_here < col_vectors) take_any(x0_vector_ahead[col_step], x0 + row * 64 + col_first);
             }
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
-              if (col_here >= col_bundles) break;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
+              if (col_here >= col_vectors) break;
               const int64_t col_first = col_here * 4;
-              float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
+              float (&x0_vector)[4] = x0_vector_ahead[col_step];
               #pragma unroll
               for (int col_k = 0; col_k < 4; ++col_k) {
-                const float most_term = x0_bundle[col_k];
+                const float most_term = x0_vector[col_k];
                 most_lanes = maximum(most_lanes, most_term);
               }
             }
           }
-          const int64_t col_rest = col_bundles * 4;
+          const int64_t col_rest = col_vectors * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
             const float most_term = x0[row * 64 + col];
             most_lanes = maximum(most_lanes, most_term);
@@ -46,32 +46,32 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         }
         float total_lanes = 0.0f;
         {
-          const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
-            __align__(16) float x0_bundle_ahead[2][4];
+          const int64_t col_vectors = 64 / 4;
+          for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += 2 * blockDim.x) {
+            __align__(16) float x0_vector_ahead[2][4];
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
               const int64_t col_first = col_here * 4;
-              if (col_here < col_bundles) take_any(x0_bundle_ahead[col_turn], x0 + row * 64 + col_first);
+              if (col_here < col_vectors) take_any(x0_vector_ahead[col_step], x0 + row * 64 + col_first);
             }
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
-              if (col_here >= col_bundles) break;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
+              if (col_here >= col_vectors) break;
               const int64_t col_first = col_here * 4;
-              float (&x0_bundle)[4] = x0_bundle_ahead[col_turn];
-              __align__(16) float s0_bundle[4];
+              float (&x0_vector)[4] = x0_vector_ahead[col_step];
+              __align__(16) float s0_vector[4];
               #pragma unroll
               for (int col_k = 0; col_k < 4; ++col_k) {
-                const float e = expf(x0_bundle[col_k] - most);
-                s0_bundle[col_k] = e;
+                const float e = expf(x0_vector[col_k] - most);
+                s0_vector[col_k] = e;
                 total_lanes = total_lanes + e;
               }
-              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_vector);
             }
           }
-          const int64_t col_rest = col_bundles * 4;
+          const int64_t col_rest = col_vectors * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
             const float e = expf(x0[row * 64 + col] - most);
             s0[(row - tile * 8) * 64 + col] = e;
@@ -88,31 +88,31 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
         }
         const divisor by0(total);
         {
-          const int64_t col_bundles = 64 / 4;
-          for (int64_t col_bundle = threadIdx.x; col_bundle < col_bundles; col_bundle += 2 * blockDim.x) {
-            __align__(16) float s0_bundle_ahead[2][4];
+          const int64_t col_vectors = 64 / 4;
+          for (int64_t col_vector = threadIdx.x; col_vector < col_vectors; col_vector += 2 * blockDim.x) {
+            __align__(16) float s0_vector_ahead[2][4];
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
               const int64_t col_first = col_here * 4;
-              if (col_here < col_bundles) take_any(s0_bundle_ahead[col_turn], s0 + (row - tile * 8) * 64 + col_first);
+              if (col_here < col_vectors) take_any(s0_vector_ahead[col_step], s0 + (row - tile * 8) * 64 + col_first);
             }
             #pragma unroll
-            for (int col_turn = 0; col_turn < 2; ++col_turn) {
-              const int64_t col_here = col_bundle + col_turn * blockDim.x;
-              if (col_here >= col_bundles) break;
+            for (int col_step = 0; col_step < 2; ++col_step) {
+              const int64_t col_here = col_vector + col_step * blockDim.x;
+              if (col_here >= col_vectors) break;
               const int64_t col_first = col_here * 4;
-              float (&s0_bundle)[4] = s0_bundle_ahead[col_turn];
+              float (&s0_vector)[4] = s0_vector_ahead[col_step];
               __align__(16) float col_quotient[4];
-              over(col_quotient, s0_bundle, by0);
+              over(col_quotient, s0_vector, by0);
               #pragma unroll
               for (int col_k = 0; col_k < 4; ++col_k) {
-                s0_bundle[col_k] = col_quotient[col_k];
+                s0_vector[col_k] = col_quotient[col_k];
               }
-              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_bundle);
+              put_any(s0 + (row - tile * 8) * 64 + col_first, s0_vector);
             }
           }
-          const int64_t col_rest = col_bundles * 4;
+          const int64_t col_rest = col_vectors * 4;
           for (int64_t col = col_rest + threadIdx.x; col < 64; col += blockDim.x) {
             s0[(row - tile * 8) * 64 + col] = over(s0[(row - tile * 8) * 64 + col], by0);
           }
@@ -151,30 +151,30 @@ extern "C" __global__ void softmax_dot(const float *__restrict__ x0, const float
     {
       __syncthreads();
       {
-        const int64_t item_bundles = aligned<4>(s1) && aligned<4>(y0 + tile * 128) ? 128 / 4 : 0;
-        for (int64_t item_bundle = threadIdx.y * blockDim.x + threadIdx.x; item_bundle < item_bundles; item_bundle += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float s1_bundle_ahead[2][4];
+        const int64_t item_vectors = aligned<4>(s1) && aligned<4>(y0 + tile * 128) ? 128 / 4 : 0;
+        for (int64_t item_vector = threadIdx.y * blockDim.x + threadIdx.x; item_vector < item_vectors; item_vector += 2 * blockDim.x * blockDim.y) {
+          __align__(16) float s1_vector_ahead[2][4];
           #pragma unroll
-          for (int item_turn = 0; item_turn < 2; ++item_turn) {
-            const int64_t item_here = item_bundle + item_turn * (blockDim.x * blockDim.y);
+          for (int item_step = 0; item_step < 2; ++item_step) {
+            const int64_t item_here = item_vector + item_step * (blockDim.x * blockDim.y);
             const int64_t item_first = item_here * 4;
-            if (item_here < item_bundles) take(s1_bundle_ahead[item_turn], s1 + item_first);
+            if (item_here < item_vectors) take(s1_vector_ahead[item_step], s1 + item_first);
           }
           #pragma unroll
-          for (int item_turn = 0; item_turn < 2; ++item_turn) {
-            const int64_t item_here = item_bundle + item_turn * (blockDim.x * blockDim.y);
-            if (item_here >= item_bundles) break;
+          for (int item_step = 0; item_step < 2; ++item_step) {
+            const int64_t item_here = item_vector + item_step * (blockDim.x * blockDim.y);
+            if (item_here >= item_vectors) break;
             const int64_t item_first = item_here * 4;
-            float (&s1_bundle)[4] = s1_bundle_ahead[item_turn];
-            __align__(16) float y0_bundle[4];
+            float (&s1_vector)[4] = s1_vector_ahead[item_step];
+            __align__(16) float y0_vector[4];
             #pragma unroll
             for (int item_k = 0; item_k < 4; ++item_k) {
-              y0_bundle[item_k] = s1_bundle[item_k] * 2.0f;
+              y0_vector[item_k] = s1_vector[item_k] * 2.0f;
             }
-            put(y0 + tile * 128 + item_first, y0_bundle);
+            put(y0 + tile * 128 + item_first, y0_vector);
           }
         }
-        const int64_t item_rest = item_bundles * 4;
+        const int64_t item_rest = item_vectors * 4;
         for (int64_t item = item_rest + threadIdx.y * blockDim.x + threadIdx.x; item < 128; item += blockDim.x * blockDim.y) {
           y0[tile * 128 + item] = s1[item] * 2.0f;
         }

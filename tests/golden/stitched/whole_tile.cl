@@ -3,18 +3,18 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
   for (long tile = get_group_id(0); tile < n1; tile += get_num_groups(0)) {
     float most_lanes = -INFINITY;
     {
-      const long item_bundles = 1000 / 4;
-      for (long item_bundle = get_local_id(0); item_bundle < item_bundles; item_bundle += get_local_size(0)) {
-        const long item_first = item_bundle * 4;
-        float x0_bundle[4];
-        vstore4(vload4(0, x0 + tile * 1000 + item_first), 0, x0_bundle);
+      const long item_vectors = 1000 / 4;
+      for (long item_vector = get_local_id(0); item_vector < item_vectors; item_vector += get_local_size(0)) {
+        const long item_first = item_vector * 4;
+        float x0_vector[4];
+        vstore4(vload4(0, x0 + tile * 1000 + item_first), 0, x0_vector);
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          const float most_term = x0_bundle[item_k];
+          const float most_term = x0_vector[item_k];
           most_lanes = maximum_float(most_lanes, most_term);
         }
       }
-      const long item_rest = item_bundles * 4;
+      const long item_rest = item_vectors * 4;
       for (long item = item_rest + get_local_id(0); item < 1000; item += get_local_size(0)) {
         const float most_term = x0[tile * 1000 + item];
         most_lanes = maximum_float(most_lanes, most_term);
@@ -37,19 +37,19 @@ __kernel void whole_tile(__global const float *restrict x0, __global float *rest
     if (get_local_id(0) == 0) s0[0] = most;
     barrier(CLK_LOCAL_MEM_FENCE);
     {
-      const long item_bundles = (size_t)(x0 + tile * 1000) % sizeof(float4) == 0 && (size_t)(y0 + tile * 1000) % sizeof(float4) == 0 ? 1000 / 4 : 0;
-      for (long item_bundle = get_local_id(0); item_bundle < item_bundles; item_bundle += get_local_size(0)) {
-        const long item_first = item_bundle * 4;
-        float x0_bundle[4];
-        vstore4(*(__global const float4 *)(x0 + tile * 1000 + item_first), 0, x0_bundle);
-        float y0_bundle[4];
+      const long item_vectors = (size_t)(x0 + tile * 1000) % sizeof(float4) == 0 && (size_t)(y0 + tile * 1000) % sizeof(float4) == 0 ? 1000 / 4 : 0;
+      for (long item_vector = get_local_id(0); item_vector < item_vectors; item_vector += get_local_size(0)) {
+        const long item_first = item_vector * 4;
+        float x0_vector[4];
+        vstore4(*(__global const float4 *)(x0 + tile * 1000 + item_first), 0, x0_vector);
+        float y0_vector[4];
         #pragma unroll
         for (int item_k = 0; item_k < 4; ++item_k) {
-          y0_bundle[item_k] = x0_bundle[item_k] / s0[0];
+          y0_vector[item_k] = x0_vector[item_k] / s0[0];
         }
-        *(__global float4 *)(y0 + tile * 1000 + item_first) = vload4(0, y0_bundle);
+        *(__global float4 *)(y0 + tile * 1000 + item_first) = vload4(0, y0_vector);
       }
-      const long item_rest = item_bundles * 4;
+      const long item_rest = item_vectors * 4;
       for (long item = item_rest + get_local_id(0); item < 1000; item += get_local_size(0)) {
         y0[tile * 1000 + item] = x0[tile * 1000 + item] / s0[0];
       }

@@ -4,29 +4,29 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
   for (int64_t tile = blockIdx.x; tile < n1; tile += gridDim.x) {
     float most_lanes = -__int_as_float(0x7f800000);
     {
-      const int64_t item_bundles = 1000 / 4;
-      for (int64_t item_bundle = threadIdx.x; item_bundle < item_bundles; item_bundle += 2 * blockDim.x) {
-        __align__(16) float x0_bundle_ahead[2][4];
+      const int64_t item_vectors = 1000 / 4;
+      for (int64_t item_vector = threadIdx.x; item_vector < item_vectors; item_vector += 2 * blockDim.x) {
+        __align__(16) float x0_vector_ahead[2][4];
         #pragma unroll
-        for (int item_turn = 0; item_turn < 2; ++item_turn) {
-          const int64_t item_here = item_bundle + item_turn * blockDim.x;
+        for (int item_step = 0; item_step < 2; ++item_step) {
+          const int64_t item_here = item_vector + item_step * blockDim.x;
           const int64_t item_first = item_here * 4;
-          if (item_here < item_bundles) take_any(x0_bundle_ahead[item_turn], x0 + tile * 1000 + item_first);
+          if (item_here < item_vectors) take_any(x0_vector_ahead[item_step], x0 + tile * 1000 + item_first);
         }
         #pragma unroll
-        for (int item_turn = 0; item_turn < 2; ++item_turn) {
-          const int64_t item_here = item_bundle + item_turn * blockDim.x;
-          if (item_here >= item_bundles) break;
+        for (int item_step = 0; item_step < 2; ++item_step) {
+          const int64_t item_here = item_vector + item_step * blockDim.x;
+          if (item_here >= item_vectors) break;
           const int64_t item_first = item_here * 4;
-          float (&x0_bundle)[4] = x0_bundle_ahead[item_turn];
+          float (&x0_vector)[4] = x0_vector_ahead[item_step];
           #pragma unroll
           for (int item_k = 0; item_k < 4; ++item_k) {
-            const float most_term = x0_bundle[item_k];
+            const float most_term = x0_vector[item_k];
             most_lanes = maximum(most_lanes, most_term);
           }
         }
       }
-      const int64_t item_rest = item_bundles * 4;
+      const int64_t item_rest = item_vectors * 4;
       for (int64_t item = item_rest + threadIdx.x; item < 1000; item += blockDim.x) {
         const float most_term = x0[tile * 1000 + item];
         most_lanes = maximum(most_lanes, most_term);
@@ -52,30 +52,30 @@ extern "C" __global__ void whole_tile(const float *__restrict__ x0, float *__res
     if (threadIdx.x + threadIdx.y == 0) s0[0] = most;
     __syncthreads();
     {
-      const int64_t item_bundles = aligned<4>(x0 + tile * 1000) && aligned<4>(y0 + tile * 1000) ? 1000 / 4 : 0;
-      for (int64_t item_bundle = threadIdx.x; item_bundle < item_bundles; item_bundle += 2 * blockDim.x) {
-        __align__(16) float x0_bundle_ahead[2][4];
+      const int64_t item_vectors = aligned<4>(x0 + tile * 1000) && aligned<4>(y0 + tile * 1000) ? 1000 / 4 : 0;
+      for (int64_t item_vector = threadIdx.x; item_vector < item_vectors; item_vector += 2 * blockDim.x) {
+        __align__(16) float x0_vector_ahead[2][4];
         #pragma unroll
-        for (int item_turn = 0; item_turn < 2; ++item_turn) {
-          const int64_t item_here = item_bundle + item_turn * blockDim.x;
+        for (int item_step = 0; item_step < 2; ++item_step) {
+          const int64_t item_here = item_vector + item_step * blockDim.x;
           const int64_t item_first = item_here * 4;
-          if (item_here < item_bundles) take(x0_bundle_ahead[item_turn], x0 + tile * 1000 + item_first);
+          if (item_here < item_vectors) take(x0_vector_ahead[item_step], x0 + tile * 1000 + item_first);
         }
         #pragma unroll
-        for (int item_turn = 0; item_turn < 2; ++item_turn) {
-          const int64_t item_here = item_bundle + item_turn * blockDim.x;
-          if (item_here >= item_bundles) break;
+        for (int item_step = 0; item_step < 2; ++item_step) {
+          const int64_t item_here = item_vector + item_step * blockDim.x;
+          if (item_here >= item_vectors) break;
           const int64_t item_first = item_here * 4;
-          float (&x0_bundle)[4] = x0_bundle_ahead[item_turn];
-          __align__(16) float y0_bundle[4];
+          float (&x0_vector)[4] = x0_vector_ahead[item_step];
+          __align__(16) float y0_vector[4];
           #pragma unroll
           for (int item_k = 0; item_k < 4; ++item_k) {
-            y0_bundle[item_k] = x0_bundle[item_k] / s0[0];
+            y0_vector[item_k] = x0_vector[item_k] / s0[0];
           }
-          put(y0 + tile * 1000 + item_first, y0_bundle);
+          put(y0 + tile * 1000 + item_first, y0_vector);
         }
       }
-      const int64_t item_rest = item_bundles * 4;
+      const int64_t item_rest = item_vectors * 4;
       for (int64_t item = item_rest + threadIdx.x; item < 1000; item += blockDim.x) {
         y0[tile * 1000 + item] = x0[tile * 1000 + item] / s0[0];
       }

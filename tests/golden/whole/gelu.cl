@@ -3,12 +3,12 @@ __kernel void gelu(__global const float *restrict x0, __global float *restrict y
     const long low = tile * 8192;
     const long high = low + 8192 < n0 ? low + 8192 : n0;
     {
-      const long i0_bundles = (high - low + 7) / 8;
-      for (long i0_bundle = get_local_id(0); i0_bundle < i0_bundles; i0_bundle += get_local_size(0)) {
-        const long i0_first = low + i0_bundle * 8;
+      const long i0_vectors = (high - low + 7) / 8;
+      for (long i0_vector = get_local_id(0); i0_vector < i0_vectors; i0_vector += get_local_size(0)) {
+        const long i0_first = low + i0_vector * 8;
         const long i0_left = high - i0_first;
-        const float8 x0_bundle = take_global_float8(x0 + i0_first, i0_left);
-        const float8 x0_0 = x0_bundle;
+        const float8 x0_vector = take_global_float8(x0 + i0_first, i0_left);
+        const float8 x0_0 = x0_vector;
         put_global_float8(y0 + i0_first, x0_0 * 0.5f * (erf(x0_0 * 0.70710677f) + 1.0f), i0_left);
       }
     }

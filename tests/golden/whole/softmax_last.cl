@@ -5,19 +5,19 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_max_1_lanes = -INFINITY;
       {
-        const long i1_bundles = (n2 + 7) / 8;
-        float8 reduce_max_1_whole = (float8)(-INFINITY);
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 8;
+        const long i1_vectors = (n2 + 7) / 8;
+        float8 reduce_max_1_partial = (float8)(-INFINITY);
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 8;
           const long i1_left = n2 - i1_first;
-          const float8 x0_bundle = take_global_float8(x0 + i0 * n2 + i1_first, i1_left);
-          const float8 reduce_max_1_term = x0_bundle;
-          reduce_max_1_whole = keep_float8(reduce_max_1_whole, maximum_float8(reduce_max_1_whole, reduce_max_1_term), i1_left);
+          const float8 x0_vector = take_global_float8(x0 + i0 * n2 + i1_first, i1_left);
+          const float8 reduce_max_1_term = x0_vector;
+          reduce_max_1_partial = keep_float8(reduce_max_1_partial, maximum_float8(reduce_max_1_partial, reduce_max_1_term), i1_left);
         }
-        float reduce_max_1_whole_each[8];
-        vstore8(reduce_max_1_whole, 0, reduce_max_1_whole_each);
+        float reduce_max_1_partial_each[8];
+        vstore8(reduce_max_1_partial, 0, reduce_max_1_partial_each);
         for (int k = 0; k < 8; ++k) {
-          const float b = reduce_max_1_whole_each[k];
+          const float b = reduce_max_1_partial_each[k];
           reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, b);
         }
       }
@@ -36,21 +36,21 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       barrier(CLK_LOCAL_MEM_FENCE);
       float reduce_sum_1_lanes = 0.0f;
       {
-        const long i1_bundles = (n2 + 7) / 8;
-        float8 reduce_sum_1_whole = (float8)(0.0f);
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 8;
+        const long i1_vectors = (n2 + 7) / 8;
+        float8 reduce_sum_1_partial = (float8)(0.0f);
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 8;
           const long i1_left = n2 - i1_first;
-          const float8 x0_bundle = take_global_float8(x0 + i0 * n2 + i1_first, i1_left);
-          const float8 exp_1 = exp(x0_bundle - reduce_max_1);
+          const float8 x0_vector = take_global_float8(x0 + i0 * n2 + i1_first, i1_left);
+          const float8 exp_1 = exp(x0_vector - reduce_max_1);
           const float8 reduce_sum_1_term = exp_1;
-          reduce_sum_1_whole = keep_float8(reduce_sum_1_whole, reduce_sum_1_whole + reduce_sum_1_term, i1_left);
+          reduce_sum_1_partial = keep_float8(reduce_sum_1_partial, reduce_sum_1_partial + reduce_sum_1_term, i1_left);
           put_local_float8(s0 + i1_first, exp_1, i1_left);
         }
-        float reduce_sum_1_whole_each[8];
-        vstore8(reduce_sum_1_whole, 0, reduce_sum_1_whole_each);
+        float reduce_sum_1_partial_each[8];
+        vstore8(reduce_sum_1_partial, 0, reduce_sum_1_partial_each);
         for (int k = 0; k < 8; ++k) {
-          const float b = reduce_sum_1_whole_each[k];
+          const float b = reduce_sum_1_partial_each[k];
           reduce_sum_1_lanes = reduce_sum_1_lanes + b;
         }
       }
@@ -68,12 +68,12 @@ __kernel void softmax_last(__global const float *restrict x0, __global float *re
       const float reduce_sum_1 = reduce_sum_1_all[0];
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long i1_bundles = (n2 + 7) / 8;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 8;
+        const long i1_vectors = (n2 + 7) / 8;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 8;
           const long i1_left = n2 - i1_first;
-          const float8 s0_bundle = take_local_float8(s0 + i1_first, i1_left);
-          put_global_float8(y0 + i0 * n2 + i1_first, s0_bundle / reduce_sum_1, i1_left);
+          const float8 s0_vector = take_local_float8(s0 + i1_first, i1_left);
+          put_global_float8(y0 + i0 * n2 + i1_first, s0_vector / reduce_sum_1, i1_left);
         }
       }
     }

@@ -5,18 +5,18 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
     for (long i0 = tile * n1; i0 < i0_end; ++i0) {
       float reduce_max_1_lanes = -INFINITY;
       {
-        const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float x0_bundle[4];
-          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
+        const long i1_vectors = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float x0_vector[4];
+          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_vector);
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float reduce_max_1_term = x0_bundle[i1_k];
+            const float reduce_max_1_term = x0_vector[i1_k];
             reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
           }
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float reduce_max_1_term = x0[i0 * n2 + i1];
           reduce_max_1_lanes = maximum_float(reduce_max_1_lanes, reduce_max_1_term);
@@ -43,21 +43,21 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
       barrier(CLK_LOCAL_MEM_FENCE);
       float reduce_sum_1_lanes = 0.0f;
       {
-        const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float x0_bundle[4];
-          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_bundle);
-          float s0_bundle[4];
+        const long i1_vectors = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float x0_vector[4];
+          vstore4(vload4(0, x0 + i0 * n2 + i1_first), 0, x0_vector);
+          float s0_vector[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const float exp_1 = exp(x0_bundle[i1_k] - reduce_max_1);
+            const float exp_1 = exp(x0_vector[i1_k] - reduce_max_1);
             reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
-            s0_bundle[i1_k] = exp_1;
+            s0_vector[i1_k] = exp_1;
           }
-          vstore4(vload4(0, s0_bundle), 0, s0 + i1_first);
+          vstore4(vload4(0, s0_vector), 0, s0 + i1_first);
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           const float exp_1 = exp(x0[i0 * n2 + i1] - reduce_max_1);
           reduce_sum_1_lanes = reduce_sum_1_lanes + exp_1;
@@ -84,19 +84,19 @@ __kernel void softmax(__global const float *restrict x0, __global float *restric
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       {
-        const long i1_bundles = n2 % 4 == 0 ? n2 / 4 : 0;
-        for (long i1_bundle = get_local_id(0); i1_bundle < i1_bundles; i1_bundle += get_local_size(0)) {
-          const long i1_first = i1_bundle * 4;
-          float s0_bundle[4];
-          vstore4(vload4(0, s0 + i1_first), 0, s0_bundle);
-          float y0_bundle[4];
+        const long i1_vectors = n2 % 4 == 0 ? n2 / 4 : 0;
+        for (long i1_vector = get_local_id(0); i1_vector < i1_vectors; i1_vector += get_local_size(0)) {
+          const long i1_first = i1_vector * 4;
+          float s0_vector[4];
+          vstore4(vload4(0, s0 + i1_first), 0, s0_vector);
+          float y0_vector[4];
           #pragma unroll
           for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            y0_bundle[i1_k] = s0_bundle[i1_k] / reduce_sum_1;
+            y0_vector[i1_k] = s0_vector[i1_k] / reduce_sum_1;
           }
-          vstore4(vload4(0, y0_bundle), 0, y0 + i0 * n2 + i1_first);
+          vstore4(vload4(0, y0_vector), 0, y0 + i0 * n2 + i1_first);
         }
-        const long i1_rest = i1_bundles * 4;
+        const long i1_rest = i1_vectors * 4;
         for (long i1 = i1_rest + get_local_id(0); i1 < n2; i1 += get_local_size(0)) {
           y0[i0 * n2 + i1] = s0[i1] / reduce_sum_1;
         }
