@@ -58,7 +58,9 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
         names = tile.define(part.lets)
         read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
         stages = tuple(s for s in part.stages if isinstance(s, Stage))
-        for own in (*read, *([_read_stages(part, stages, names, tile, axes)] if stages else ())):
+        number = len(parts) + len(read)
+        rest = [_read_stages(number, part, stages, names, tile, axes)] if stages else []
+        for own in (*read, *rest):
             if isinstance(own, Diagnostic):
                 return own
             parts.append(own)
@@ -73,6 +75,7 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
 
 
 def _read_stages(
+    number: int,
     part: Part,
     stages: tuple[Stage, ...],
     names: Mapping[str, Expr],
@@ -83,9 +86,9 @@ def _read_stages(
 
     The arguments are those of `read_point_part`.
     """
-    own: RowPart | PointPart | Diagnostic = read_row_part(part, stages, names, tile)
+    own: RowPart | PointPart | Diagnostic = read_row_part(number, part, stages, names, tile)
     if isinstance(own, Diagnostic):
-        points = read_point_part(part, stages, names, tile, axes)
+        points = read_point_part(number, part, stages, names, tile, axes)
         is_better = isinstance(points, PointPart) or own.code == "block.order"
         own = points if is_better else own
     if isinstance(own, Diagnostic):

@@ -60,9 +60,6 @@ class PointPartBuilder:
         )
         self.own: dict[str, Var] = {}
         self.store_guard: list[Expr] = []
-        self.loop_vars = {
-            x.var: index_var(f"{self.prefix}_{x.var.name}") for s in part.stages for x in s.loops
-        }
 
     def statements(self) -> list[Stmt]:
         """Return the loop over points, as many at a time as the block has threads for.
@@ -127,7 +124,7 @@ class PointPartBuilder:
 
         The threads of a point share its iterations out.
         """
-        var, start, stop = self.loop_vars[loop.var], self._value(loop.start), self._value(loop.stop)
+        var, start, stop = loop.var, self._value(loop.start), self._value(loop.stop)
         if loop.limit is not None:
             limit = self._value(loop.limit)
             stop = Select(Binary("<", stop, limit, dt.bool_), stop, limit, dt.int64)
@@ -183,6 +180,6 @@ class PointPartBuilder:
             case SizeOf():
                 return self.values.settled(x)
         if isinstance(x, Var):
-            own = {self.part.axis: self.column, ROW: self.row, **self.loop_vars}
+            own = {self.part.axis: self.column, ROW: self.row}
             return own.get(x, x)
         return replace_children(x, self._value)

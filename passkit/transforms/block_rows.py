@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import Known, Sum, expression, normal
 from passkit.ast.stage import Fold, Level, Prefetch, Stage, Statement
 from passkit.ast.stage import Let as StageLet
 from passkit.ast.stage import Store as StageStore
-from passkit.ast.tidy import expressions, map_statement, replace_children
+from passkit.ast.tidy import expressions, replace_children
 from passkit.ast.walk import children, walk
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times, with_literals
@@ -82,9 +82,8 @@ class RowPartBuilder:
     """
 
     def __init__(self, values: BlockValues, number: int, part: RowPart, own: RowMap) -> None:
+        self.values, self.part, self.map = values, part, own
         self.prefix = f"p{number}"
-        stages = tuple(_with_loop_names(s, self.prefix) for s in part.stages)
-        self.values, self.part, self.map = values, evolve(part, stages=stages), own
         self.threads = threads_of_rows(part, own, values.schedule.threads)
         self.at_once = self.threads // own.lanes
         self.passes = -(-part.rows // self.at_once)
@@ -387,23 +386,6 @@ def _own_loads(s: Statement, axis: Var) -> list[Load]:
         else:
             todo += children(x)
     return loads
-
-
-def _with_loop_names(stage: Stage, prefix: str) -> Stage:
-    """Return a stage whose serial loops have variables of its part: names are defined once."""
-    loops = {x.var.name: x for x in stage.loops if x.level is Level.THREAD}
-    if not loops:
-        return stage
-    names = {name: index_var(f"{prefix}_{name}") for name in loops}
-
-    def renamed(s: Statement) -> Statement:
-        return map_statement(s, lambda x: substitute(x, names))
-
-    return evolve(
-        stage,
-        loops=tuple(evolve(x, var=names.get(x.var.name, x.var)) for x in stage.loops),
-        body=tuple(map(renamed, stage.body)),
-    )
 
 
 def _linear(x: Expr) -> Expr:

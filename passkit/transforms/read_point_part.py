@@ -17,19 +17,19 @@ from passkit.ir.index import with_literals
 from passkit.ir.rewrite import substitute
 from passkit.schedule.block_nest import ROW, PointPart
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
-from passkit.transforms.read_row_part import (
+from passkit.transforms.part_stages import (
     accesses_of_part,
     depends_on_data,
     is_of_its_thread,
+    part_stages,
     reads_of,
-    with_loops,
-    with_values,
 )
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 
 
 def read_point_part(
+    number: int,
     part: Part,
     stages: tuple[Stage, ...],
     names: Mapping[str, Expr],
@@ -39,6 +39,7 @@ def read_point_part(
     """Return a part whose points are shared out over threads, or why there is no schedule of it.
 
     Args:
+        number: the number of the part.
         part: the part.
         stages: its stages, each with one loop over threads.
         names: what stands for its variables.
@@ -55,10 +56,7 @@ def read_point_part(
     if rows is None or columns is None:
         return Diagnostic("block.rows")
     extents = Known(((axis.name, columns.rows),))
-    changed = tuple(
-        _without_lanes(with_loops(with_values(s, values, extents), values, Level.THREAD))
-        for s in stages
-    )
+    changed = tuple(map(_without_lanes, part_stages(number, stages, values, extents)))
     statements = [s for x in changed for s in (*x.before, *x.body)]
     if any(
         isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is None) for s in statements

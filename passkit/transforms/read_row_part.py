@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from passkit.ast import Binary, Expr, Load, Var
-from passkit.ast.index import Known, Sum, expression, is_exact, normal
-from passkit.ast.stage import Fold, Let, Level, Loop, Part, Running, Stage, Statement, Store
-from passkit.ast.tidy import loads_of, map_statement, replace_children
-from passkit.ast.walk import has_loads, variables
+from passkit.ast import Binary, Expr, Var
+from passkit.ast.index import Known, Sum
+from passkit.ast.stage import Fold, Let, Level, Part, Running, Stage, Statement, Store
+from passkit.ast.tidy import loads_of
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
 from passkit.ir.rewrite import substitute
 from passkit.schedule.block_nest import ACCESS_NBYTES, ROW, VECTOR, RowPart
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
+from passkit.transforms.part_stages import (
+    accesses_of_part,
+    depends_on_data,
+    is_of_its_thread,
+    part_stages,
+    reads_of,
+)
 from passkit.values import dtype as dt
 
 
 def read_row_part(
-    part: Part, stages: tuple[Stage, ...], names: Mapping[str, Expr], tile: BlockCoordinates
+    number: int,
+    part: Part,
+    stages: tuple[Stage, ...],
+    names: Mapping[str, Expr],
+    tile: BlockCoordinates,
 ) -> RowPart | Diagnostic:
     """Return a part that goes through rows, or why there is no schedule of it.
 
     Args:
+        number: the number of the part.
         part: the part.
         stages: its stages.
         names: what stands for its variables.
@@ -38,9 +49,7 @@ def read_row_part(
     if isinstance(rows, Diagnostic):
         return rows
     axis, extents = lanes[0].var, Known(((lanes[0].var.name, rows.length),))
-    changed = tuple(
-        with_loops(with_values(s, rows.values, extents), rows.values, Level.THREAD) for s in stages
-    )
+    changed = part_stages(number, stages, rows.values, extents)
     statements = [s for x in changed for s in (*x.before, *x.body, *x.after)]
     for s in statements:
         if isinstance(s, Running) or (isinstance(s, Fold) and s.buffer is not None):
@@ -85,22 +94,6 @@ def _has_rows(stage: Stage) -> bool:
     return last is None or (
         last.level is Level.CTA and all(x.level is Level.THREAD and not x.down for x in outer)
     )
-
-
-def with_loops(stage: Stage, values: Mapping[str, Expr], *levels: Level) -> Stage:
-    """Return a stage with the bounds of its loops of some levels resolved.
-
-    ``values`` is what stands for the variables of the part.
-    """
-
-    def resolved(x: Loop) -> Loop:
-        if x.level not in levels:
-            return x
-        start, stop = ends_of(x, values)
-        limit = None if x.limit is None else with_literals(substitute(x.limit, values))
-        return evolve(x, start=start, stop=stop, limit=limit)
-
-    return evolve(stage, loops=tuple(map(resolved, stage.loops)))
 
 
 @frozen(eq=False)
@@ -194,34 +187,6 @@ def _is_in_row(part: RowPart, index: Sum, length: int, pitch: int) -> bool:
     return 0 <= last < last + (part.length if step else 1) <= max(length, 1)
 
 
-def depends_on_data(index: Sum, computed: Set[Var]) -> bool:
-    """Return whether an index depends on what is loaded, or on variables that are ``computed``."""
-    return any(
-        has_loads(atom) or not computed.isdisjoint(variables(atom)) for atom, _ in index.terms
-    )
-
-
-def is_of_its_thread(
-    buffer: str, index: Sum, written: Mapping[str, set[Sum]], tile: BlockCoordinates
-) -> bool:
-    """Return whether a thread accesses nothing that another one writes.
-
-    Of the bytes that a part writes each thread reads those that it writes. ``written`` has the
-    indices of the stores to each array.
-    """
-    low, high = tile.place[buffer]
-    for name, stores in written.items():
-        begin, end = tile.place[name]
-        if begin < high and low < end and stores != {index}:
-            return False
-    return True
-
-
-def reads_of(statements: Sequence[Statement]) -> frozenset[str]:
-    """Return the names of the buffers that statements load from."""
-    return frozenset(x.buffer for x in loads_of(statements))
-
-
 def _reach(
     statements: Sequence[Statement], axis: Var, length: int, tile: BlockCoordinates
 ) -> dict[str, int]:
@@ -243,66 +208,3 @@ def _widest(statements: Sequence[Statement]) -> int:
     dtypes = [x.dtype for x in loads_of(statements)]
     dtypes += [s.value.dtype for s in statements if isinstance(s, Store)]
     return max((dtype.nbytes for dtype in dtypes), default=1)
-
-
-def accesses_of_part(
-    statements: Sequence[Statement], tile: BlockCoordinates
-) -> Iterator[tuple[str, Sum]]:
-    """Yield the buffer and the index of each store, and of each load in an expression.
-
-    Neither prefetches nor the buffers that hold partial results of reductions and scans are
-    accesses here.
-    """
-    for s in statements:
-        if isinstance(s, Store):
-            yield s.buffer, tile.sum(s.index)
-        for load in loads_of([s]):
-            yield load.buffer, tile.sum(load.index)
-
-
-def with_values(stage: Stage, values: Mapping[str, Expr], extents: Known) -> Stage:
-    """Return a stage with expressions in place of variables, and literals of known sizes.
-
-    Indices are canonical, for variables of these extents: those of loads and stores, and in other
-    expressions those that depend on no data.
-    """
-    computed = {s.var for s in (*stage.before, *stage.body) if isinstance(s, (Let, Fold, Running))}
-
-    def change(x: Expr) -> Expr:
-        return indexed(with_literals(substitute(x, values)))
-
-    def indexed(x: Expr) -> Expr:
-        if isinstance(x, Load):
-            return Load(x.buffer, place(indexed(x.index)), x.dtype)
-        if isinstance(x, Binary) and _is_index(x, computed, extents):
-            return place(x)
-        return replace_children(x, indexed)
-
-    def place(x: Expr) -> Expr:
-        return with_literals(expression(normal(x, extents)))
-
-    def changed(s: Statement) -> Statement:
-        s = map_statement(s, change)
-        return evolve(s, index=place(s.index)) if isinstance(s, Store) else s
-
-    return evolve(
-        stage,
-        before=tuple(Let(s.var, change(s.value)) for s in stage.before),
-        body=tuple(changed(s) for s in stage.body),
-        after=tuple(
-            evolve(s, index=place(change(s.index)), value=change(s.value)) for s in stage.after
-        ),
-    )
-
-
-def _is_index(x: Binary, computed: Set[Var], extents: Known) -> bool:
-    """Return whether an expression is an index that depends on no data, and has a canonical form.
-
-    Args:
-        x: the expression.
-        computed: the variables that statements define.
-        extents: those of variables, by name.
-    """
-    if x.dtype is not dt.int64 or has_loads(x) or not computed.isdisjoint(variables(x)):
-        return False
-    return is_exact(x, extents)
