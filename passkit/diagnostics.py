@@ -56,7 +56,7 @@ TEXTS: dict[str, str] = {
     "is a power of two, and the bytes are at most {limit}",
     "bind.vectors": "axes {axes} have vectors, and one can",
     "bind.whole": "{action}: a loop takes what is left of an axis; its size is None",
-    "block.access": "threads meet in {buffer}, or data says which of its elements they read",
+    "block.access": "threads meet in {buffer}, or data says which of its elements they write",
     "block.dtype": "{value} is {dtype}; blocks compute matrix products of float32",
     "block.lanes": "rows of {part} have {lanes} threads; a part of a warp of {warp} is possible",
     "block.order": "a part of the kernel scans, or keeps points of rows along several axes",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve, field, frozen
 
-from passkit.ast.expr import Binary, Const, Expr, Select, Unary, Var
+from passkit.ast.expr import Binary, Call, Const, Expr, Select, Unary, Var
 from passkit.checks.affine import UNBOUNDED, Affine, Array, IndexAtom, is_uniform, literal, top_of
 from passkit.ir.loop import Bind, IsAligned, ThreadIndex
 
@@ -84,6 +84,8 @@ class Context:
                 return self.forms[f"@{bind.value}"]
             case Select(condition, a, b):
                 return self._selected(condition, a, b)
+            case Call("minimum" | "maximum" as name, (a, b)):
+                return self._extreme(name, self.value(a), self.value(b))
         return self.unknown()
 
     def _operation(self, x: Binary) -> Affine:
@@ -154,6 +156,13 @@ class Context:
             must, first.high, np.where(may, np.maximum(first.high, then.high), then.high)
         )
         return Affine(first.terms, low, high)
+
+    def _extreme(self, name: str, a: Affine, b: Affine) -> Affine:
+        """Return the minimum or maximum of two sums, as ``name`` says."""
+        if a.terms != b.terms:
+            a, b = self.interval(a), self.interval(b)
+        choose = np.minimum if name == "minimum" else np.maximum
+        return Affine(a.terms, choose(a.low, b.low), choose(a.high, b.high))
 
     def bounded(self, x: Affine, condition: Expr, holds: bool) -> Affine:
         """Return a sum as a number within the bounds that facts give, where a condition is so."""

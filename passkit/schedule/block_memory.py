@@ -129,9 +129,11 @@ def _row_lengths(
     for part, own in zip(nest.parts, schedule.parts, strict=True):
         if isinstance(part, ProductPart):
             assert isinstance(own, ProductMap)
-            touch(part.c.buffer, own.columns * own.across)
+            if part.c.buffer not in nest.flat:
+                touch(part.c.buffer, own.columns * own.across)
             for side in sides_of(part, own):
-                touch(side.operand.buffer, side.reach)
+                if side.operand.buffer not in nest.flat:
+                    touch(side.operand.buffer, side.reach)
     for b, length in zip(nest.shared, nest.lengths, strict=True):
         if length:
             touch(b.name, length)
@@ -218,7 +220,7 @@ def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSi
 
 @frozen
 class StagedOperand:
-    """An operand of a product that is copied to shared memory.
+    """An operand of a product that is copied to an array of its lines in shared memory.
 
     Attributes:
         product: the number of the part.
@@ -241,8 +243,8 @@ class StagedOperand:
 
 
 def staged_operands(nest: BlockNest, schedule: BlockSchedule) -> list[StagedOperand]:
-    """Return the operands of all products that lie in device memory."""
-    shared = {b.name for b in nest.shared}
+    """Return the operands of all products that lie in device memory, or in flat arrays."""
+    shared = {b.name for b in nest.shared} - nest.flat
     operands: list[StagedOperand] = []
     for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
         if not isinstance(part, ProductPart):

@@ -17,7 +17,7 @@ from passkit.ast.stage import Dot, Part, Place, Stage, Store
 from passkit.diagnostics import Diagnostic
 from passkit.schedule.block_nest import BlockNest, BlockPart, PointPart, ProductPart, RowPart
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue
-from passkit.schedule.shared_plan import plan_shared
+from passkit.schedule.shared_plan import SharedPlan, plan_shared
 from passkit.schedule.tiling import Composition
 from passkit.transforms.block_coordinates import BlockCoordinates
 from passkit.transforms.build_nests import multi_nest_parts
@@ -41,19 +41,14 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     problem = _unsupported(group, multi_nest)
     if problem is not None:
         return problem
-    nests = tuple(
-        p if p.schedule is None else evolve(p, schedule=_in_registers(p.schedule))
-        for p in multi_nest.nests
-    )
-    plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=nests), block=None)
-    shared = plan_shared(group, plain)
+    plain, shared = _in_registers(group, schedule, multi_nest)
     values = tuple(a.number for a in shared.arrays)
     layouts = dict(multi_nest.layouts)
     lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
     arrays = shared.buffers(of_row=False, has_offsets=True)
     tile = BlockCoordinates(arrays, lengths)
     parts: list[BlockPart] = []
-    for nest, part in zip(nests, multi_nest_parts(group, plain, shared), strict=True):
+    for nest, part in zip(multi_nest.nests, multi_nest_parts(group, plain, shared), strict=True):
         axes = {} if nest.schedule is None else {a.var.name: a.extent for a in nest.schedule.axes}
         names = tile.define(part.lets)
         read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
@@ -65,10 +60,6 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
                 return own
             parts.append(own)
     flat = frozenset(b for p in parts if not isinstance(p, ProductPart) for b in p.scattered)
-    for own in (p for p in parts if isinstance(p, ProductPart)):
-        refused = (own.reads | own.writes) & flat
-        if refused:
-            return Diagnostic("block.access", {"buffer": min(refused)})
     params = params_of(group.graph)
     lets = tuple(tile.lets)
     return BlockNest(params, arrays, values, lengths, lets, tuple(parts), multi_nest.tiles, flat)
@@ -119,13 +110,48 @@ def _row_length(tile_map: TileMap) -> int:
     return length if isinstance(length, int) and length > 1 else 0
 
 
-def _in_registers(schedule: Schedule) -> Schedule:
-    """Return the schedule of a part with the values between its stages in registers.
+def _in_registers(
+    group: Group, schedule: Schedule, multi_nest: MultiNest
+) -> tuple[Schedule, SharedPlan]:
+    """Return a schedule whose parts have the values between stages in registers, and its memory.
 
-    Only threads that go along rows have them there.
+    Threads that go along rows have them there. Threads that go down columns compute them again,
+    but for those that lie where a result does.
+
+    Args:
+        group: the group.
+        schedule: its schedule.
+        multi_nest: its nests.
     """
-    if schedule.composition not in (Composition.ROW, Composition.THREAD):
+    nests = [
+        n if n.schedule is None else evolve(n, schedule=_without_arrays(n.schedule, frozenset()))
+        for n in multi_nest.nests
+    ]
+    plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=tuple(nests)), block=None)
+    shared = plan_shared(group, plain)
+    for k, (nest, own) in enumerate(zip(nests, shared.parts, strict=True)):
+        beside = frozenset(a.number for a in own.arrays if a.like is not None)
+        if nest.schedule is not None and beside:
+            nests[k] = evolve(nest, schedule=_without_arrays(nest.schedule, beside))
+    return evolve(plain, multi_nest=evolve(multi_nest, nests=tuple(nests))), shared
+
+
+def _without_arrays(schedule: Schedule, beside: frozenset[int]) -> Schedule:
+    """Return the schedule of a part without arrays for the values between its stages.
+
+    ``beside`` are the values that lie in arrays which are laid out as a result.
+    """
+    if schedule.composition in (Composition.ROW, Composition.THREAD):
+        return evolve(
+            schedule, staged=tuple(StagedValue(k.value, Place.LANES) for k in schedule.staged)
+        )
+    if schedule.composition is not Composition.COLUMN:
         return schedule
-    return evolve(
-        schedule, staged=tuple(StagedValue(k.value, Place.LANES) for k in schedule.staged)
+    staged = tuple(
+        k for k in schedule.staged if k.place is not Place.SHARED and k.value not in beside
     )
+    kept = {k.value for k in staged}
+    stages = tuple(
+        evolve(s, staged=tuple(k for k in s.staged if k in kept)) for s in schedule.stages
+    )
+    return evolve(schedule, staged=staged, stages=stages)

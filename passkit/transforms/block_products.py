@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from passkit.ast import Call, Expr, Load, Var, const
+from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     Bind,
@@ -240,14 +241,17 @@ class ProductBuilder:
         array = self.values.array(c.buffer)
         is_shared = self.values.is_shared(c.buffer)
         down, along, head = c.down, c.along, c.head
-        if is_shared:
+        has_room = is_shared and c.buffer not in self.values.flat
+        if has_room:
             down, along = self.values.pitches[c.buffer], 1
             head = part.rows * down
         start = self.values.settled(c.start)
         if self.head is not None:
             start = plus(start, times(self.head, head))
         width = self.b.vector if along == 1 else 1
-        if not is_shared and (part.columns % width or down % width or head % width):
+        if not has_room and (part.columns % width or down % width or head % width):
+            width = 1
+        if is_shared and divisor_of(start, self.values.definitions) % width:
             width = 1
         r, row = self._number(self.a, "r", "x")
         inner = 1 if width == self.b.vector else self.b.vector
@@ -261,12 +265,12 @@ class ProductBuilder:
         else:
             store = StoreStmt(array, at, Load(self.sums, source, dt.float32))
         conditions: list[Expr] = []
-        is_exact = not is_shared or part.heads > 1  # the next row is the next head's
+        is_exact = not has_room or part.heads > 1  # the next row is the next head's
         if is_exact and own.rows * own.down > part.rows:
             conditions.append(less(row, literal(part.rows)))
         if not is_shared and part.bound is not None:
             conditions.append(less(row, self.values.settled(part.bound)))
-        if not is_shared and own.columns * own.across > part.columns:
+        if not has_room and own.columns * own.across > part.columns:
             conditions.append(less(column, literal(part.columns)))
         if not is_shared and self.head is not None and part.head_bound is not None:
             conditions.append(less(self.head, self.values.settled(part.head_bound)))

@@ -65,14 +65,15 @@ class BlockBuilder:
             fills = (fill(values, r) for r in regions)
             body.append(unrolled(Var("once", dt.int64), 1, *fills))
         operands = staged_operands(nest, schedule)
+        late = operands
         if schedule.is_early:
-            body += staging_statements(values, operands)
+            late = [x for x in operands if values.is_shared(x.side.operand.buffer)]
+            body += staging_statements(values, [x for x in operands if x not in late])
         for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
             if isinstance(part, ProductPart):
                 assert isinstance(own, ProductMap)
                 staged = [x for x in operands if x.product == number]
-                if not schedule.is_early:
-                    body += staging_statements(values, staged)
+                body += staging_statements(values, [x for x in staged if x in late])
                 body += ProductBuilder(values, number, part, own, staged).statements()
             elif isinstance(part, RowPart):
                 assert isinstance(own, RowMap)

@@ -160,16 +160,35 @@ def depends_on_data(index: Sum, computed: Set[Var]) -> bool:
 
 
 def is_of_its_thread(
-    buffer: str, index: Sum, written: Mapping[str, set[Sum]], tile: BlockCoordinates
+    buffer: str, index: Sum, written: Mapping[str, set[Sum]], computed: Set[Var]
 ) -> bool:
-    """Return whether a thread accesses nothing that another one writes.
+    """Return whether a thread accesses nothing of an array that another one writes.
 
-    Of the bytes that a part writes each thread reads those that it writes. ``written`` has the
-    indices of the stores to each array.
+    Of an array that a part writes each thread reads what it writes. What a part only reads data may
+    say the index of.
+
+    Args:
+        buffer: the array in shared memory.
+        index: the index.
+        written: the indices of the part's stores to each array.
+        computed: the variables that depend on data.
+    """
+    stores = written.get(buffer)
+    return stores is None or (stores == {index} and not depends_on_data(index, computed))
+
+
+def overwritten(
+    buffer: str, index: Sum, written: Mapping[str, set[Sum]], tile: BlockCoordinates
+) -> frozenset[str]:
+    """Return arrays that would have the same bytes, and that a part writes at another index.
+
+    They need memory of their own. The arguments are those of `is_of_its_thread`, and the
+    coordinates of the tile.
     """
     low, high = tile.place[buffer]
+    names = set()
     for name, stores in written.items():
         begin, end = tile.place[name]
-        if begin < high and low < end and stores != {index}:
-            return False
-    return True
+        if name != buffer and begin < high and low < end and stores != {index}:
+            names.add(name)
+    return frozenset(names)

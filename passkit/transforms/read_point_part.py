@@ -166,8 +166,7 @@ def _unsafe_access(
     computed: set[Var] = {s.var for s in statements if isinstance(s, (Let, Fold))}
     for buffer, index in accesses:
         if buffer in tile.place:
-            is_safe = not depends_on_data(index, computed)
-            is_safe = is_safe and is_of_its_thread(buffer, index, written, tile)
+            is_safe = is_of_its_thread(buffer, index, written, computed)
         else:
             is_one = not depends_on_data(index, serial | computed)
             is_one = is_one and own.setdefault(buffer, index) == index

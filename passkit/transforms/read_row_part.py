@@ -17,8 +17,8 @@ from passkit.schedule.block_nest import ACCESS_NBYTES, ROW, VECTOR, RowPart
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
 from passkit.transforms.part_stages import (
     accesses_of_part,
-    depends_on_data,
     is_of_its_thread,
+    overwritten,
     part_stages,
     reads_of,
 )
@@ -81,9 +81,11 @@ def read_row_part(
     scattered: set[str] = set()
     computed: set[Var] = {s.var for s in statements if isinstance(s, (Let, Fold))}
     for buffer, index in (x for x in accesses if x[0] in tile.place):
-        if depends_on_data(index, computed) or not is_of_its_thread(buffer, index, written, tile):
+        if not is_of_its_thread(buffer, index, written, computed):
             return Diagnostic("block.access", {"buffer": buffer})
-        if not _is_in_row(result, index, tile.length_of[buffer], pitches[buffer]):
+        others = overwritten(buffer, index, written, tile)
+        scattered |= others
+        if others or not _is_in_row(result, index, tile.length_of[buffer], pitches[buffer]):
             scattered.add(buffer)
     return evolve(result, scattered=frozenset(scattered))
 

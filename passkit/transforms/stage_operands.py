@@ -1,4 +1,4 @@
-"""Copies of the operands of products from device memory to shared memory.
+"""Copies of the operands of products to shared memory, from device memory or from flat arrays.
 
 The threads of a block stand in rows whose length divides their number, so that no loop divides to
 get a line or a position in it. All loads stand before the first store.
@@ -11,7 +11,16 @@ from collections.abc import Sequence
 from passkit.ast import Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
-from passkit.ir.loop import Bind, For, Stmt, StoreStmt, VectorLoad, VectorStore, index_let
+from passkit.ir.loop import (
+    Bind,
+    CachePolicy,
+    For,
+    Stmt,
+    StoreStmt,
+    VectorLoad,
+    VectorStore,
+    index_let,
+)
 from passkit.schedule.block_memory import Region, StagedOperand, regions_around
 from passkit.schedule.block_nest import ProductPart
 from passkit.transforms.block_values import (
@@ -129,9 +138,9 @@ class _Copy:
         values, buffer = self.values, self.values.array(self.operand.side.operand.buffer)
         at = plus(self.start, plus(times(line, self.line_stride), times(column, self.stride)))
         if self.vector > 1:
-            load: Stmt = VectorLoad(
-                *(self.registers, self._own(), buffer, at, self.vector, values.access(buffer))
-            )
+            name = self.operand.side.operand.buffer
+            access = CachePolicy.SHARED if values.is_shared(name) else values.access(name)
+            load: Stmt = VectorLoad(self.registers, self._own(), buffer, at, self.vector, access)
         else:
             load = StoreStmt(self.registers, self._own(), Load(buffer, at, dt.float32))
         e, count = index_var("e"), self.passes * self.across * self.vector

@@ -83,6 +83,8 @@ FREE = {
     "y0[tx // 4 * 400 + row * 4 + tx % 4] = 1.0:f32",
     "points up to the end of a block": "index end: i64 = select(block * 512 + 512 < n0, "
     "block * 512 + 512, n0)\nfor serial p = block * 512 + id to end step 128 {\ny0[p] = x0[p]\n}",
+    "an element that data names": "s[id] = 1.0:f32\nbarrier block\n"
+    "t[id] = s[minimum(maximum(cast(x0[id], i64), 0), 127)]",
     "rows that exist": "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"
     "for unroll u = 0 to 4 {\nif tx + u * 32 < 100 {\ny0[row * 100 + tx + u * 32] = 1.0:f32\n}\n}",
 }
@@ -104,6 +106,8 @@ RACES = {
     "load r[0] = s[tx * 4] width 4 shared\nstore s[tx * 4] = r[0] width 4": r"s\[0\], of th",
     "s[id + 1] = 1.0:f32": r"s\[128\], which is not within its extent 128",
     "s[cast(x0[id], i64)] = 1.0:f32": r"s\[\?\]: an index is not understood, which is not within",
+    "t[id] = s[minimum(maximum(cast(x0[id], i64), 0), 128)]": r"s\[128\], which is not within",
+    "s[id] = 1.0:f32\nt[id] = s[minimum(maximum(cast(x0[id], i64), 0), 127)]": r"s\[0\], of thre",
     "y0[id] = 1.0:f32": r"y0\[0\], of all blocks",
     "y0[block * 128] = 1.0:f32": r"y0\[block \* 128 \+ 0\], of threads",
     "y0[block * 64 + id] = 1.0:f32": r"y0\[64\], of different blocks",

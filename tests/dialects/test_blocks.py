@@ -223,7 +223,6 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
     long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 3000)))
     wide = o.matmul(pk.var("a", (64, 512)), pk.var("b", (512, 256)))
     product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
-    both = o.concat(o.tanh(product), o.neg(product), axis=0)
     rows = pk.var("a", (3, 17, 5))
     powers = o.exp(rows - o.reduce_max(rows, axis=(0, 2), keepdims=True))
     shares = powers / o.reduce_sum(powers, axis=(0, 2), keepdims=True)
@@ -240,7 +239,6 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
             "keeps points of rows along several axes",
         ),
         (pk.parse(STRIDES), "block.strides", "strides of y0 are not known"),
-        (pk.Graph([both, o.reduce_sum(both, axis=1)]), "block.access", "threads meet in s"),
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import passkit as pk
-from passkit.schedule.block import BlockMap, PointMap, RowMap
+from passkit.schedule.block import BlockMap, PointMap, ProductMap, RowMap
 from tests.emulator.test_kernels import failures_of
 from tests.planned import plan
 
@@ -57,3 +57,75 @@ def test_serial_loops_of_several_parts() -> None:
 
     assert of_rows == of_tiles == [RowMap, RowMap]
     assert of_points == [RowMap, PointMap, RowMap, PointMap]
+
+
+OF_COLUMNS = (
+    (
+        "x: f32[2, 33, 33]; a = sub(x, reduce_max(x, axis=1, keepdims=true));"
+        "return tanh(matmul(a, a)), a"
+    ),
+    "x: f32[5, 17]; w: f32[17, 3]; a = sub(x, reduce_mean(x, axis=0)); return tanh(matmul(a, w))",
+)
+"""Products of what threads compute column by column."""
+OF_ANY_ROW = (
+    "x: f32[12, 16]; w: f32[16, 24]; p = matmul(tanh(x), w); return div(p, reduce_sum(abs(p))), p",
+    (
+        "x: f32[33, 5, 7]; w: f32[7, 8]; v: f32[8, 3]; p = tanh(matmul(x, w));"
+        "t = transpose(p, axes=(0, 2, 1)); return tanh(matmul(p, v)), reduce_max(t, axis=1)"
+    ),
+    (
+        "x: f32[24, 12]; w: f32[12, 25]; p = matmul(x, w); b = concat(tanh(p), neg(p), axis=0);"
+        "return b, reduce_sum(b, axis=1)"
+    ),
+    (
+        "x: f32[3, 3, 9]; w: f32[3, 9, 3]; v: f32[3, 3, 5]; p = matmul(x, w);"
+        "m = reduce_max(reshape(p, (3, 9)), axis=1, keepdims=true);"
+        "q = sub(reshape(p, (3, 9)), m); return tanh(matmul(reshape(q, (3, 3, 3)), v))"
+    ),
+)
+"""Products of which other parts read, or write, elements of any row."""
+
+
+def test_products_of_arrays_without_room() -> None:
+    """A product reads copies of such arrays, and stores the elements that there are."""
+    columns, others = maps_of_parts(OF_COLUMNS), maps_of_parts(OF_ANY_ROW)
+
+    assert all(PointMap in kinds and ProductMap in kinds for kinds in columns)
+    assert all(ProductMap in kinds for kinds in others)
+
+
+def test_data_says_which_element_is_read() -> None:
+    """Rows of a value in shared memory are gathered, behind a barrier of the block."""
+    texts = (
+        "x: f32[5, 6]; i: i64[9]; s = softmax(x); return gather(s, i, axis=0), s",
+        "x: f32[40, 12]; i: i64[40, 3]; s = softmax(x, axis=0); return tanh(take(s, i, axis=0))",
+    )
+
+    assert all(len(kinds) > 1 for kinds in maps_of_parts(texts))
+
+
+def test_values_of_columns_are_computed_again() -> None:
+    """A thread that goes down a column has no room for the powers of its softmax."""
+    texts = (
+        "x: f16[5, 8, 6]; s = softmax(x); return softmax(s, axis=1)",
+        (
+            "x: f32[5, 7]; e = log(add(abs(x), 0.5)); m = reduce_max(abs(x), axis=0);"
+            "return softmax(add(div(x, add(m, 1)), e))"
+        ),
+    )
+
+    assert all(PointMap in kinds for kinds in maps_of_parts(texts))
+
+
+def test_arrays_of_one_place_are_taken_apart() -> None:
+    """A value whose memory the plan gives to another one has its own where threads would meet."""
+    text = (
+        "x: f32[6, 6]; w: f32[6, 1]; m = mul(sigmoid(x), w);"
+        "s = reduce_sum(slice(m, begin=(0, 1), size=(6, 5)), axis=0); u = pad(s, pad_width=(6, 0));"
+        "v = pad(reshape(slice(m, begin=(0, 0), size=(6, 1)), (6,)), pad_width=(0, 5));"
+        "return reduce_sum(m, axis=1), reshape(add(u, v), (1, 11, 1))"
+    )
+
+    (kinds,) = maps_of_parts([text])
+
+    assert PointMap in kinds
