@@ -25,6 +25,8 @@ class ProductMap:
         down: the threads one below the other.
         across: the threads side by side.
         step: the products of an element that one iteration of the loop adds.
+        chunk: the steps of which operands from device memory are in shared memory at a time; None
+            if all are.
     """
 
     rows: int
@@ -32,12 +34,14 @@ class ProductMap:
     down: int
     across: int
     step: int
+    chunk: int | None = None
 
     def __str__(self) -> str:
         """Return the map as text."""
+        outer = "serial" if self.chunk is None else f"serial-chunk_{self.chunk}-serial"
         return (
             f"m = unroll_{self.rows}-thread_{self.down}; "
-            f"n = unroll_{self.columns}-thread_{self.across}; k = serial-unroll_{self.step}"
+            f"n = unroll_{self.columns}-thread_{self.across}; k = {outer}-unroll_{self.step}"
         )
 
 
@@ -91,6 +95,7 @@ class BlockSchedule:
         arrays: the arrays in shared memory, the dtypes of their elements, and how many they have.
         is_early: whether the operands of all products are loaded at the begin, each into memory of
             its own; else those of a product take the place of those of the one before.
+        is_flat: whether no array has room for more rows and columns than there are.
     """
 
     threads: int
@@ -100,6 +105,7 @@ class BlockSchedule:
     homes: tuple[str, ...] = ()
     arrays: tuple[tuple[str, DType, int], ...] = ()
     is_early: bool = False
+    is_flat: bool = False
 
     @property
     def launch(self) -> LaunchShape:

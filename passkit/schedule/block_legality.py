@@ -72,6 +72,9 @@ def _check_product(
         return Diagnostic("block.threads", data)
     if own.step < 1 or (own.step % VECTOR and own.step != part.steps):
         return Diagnostic("block.step", {"part": f"p{number}", "step": own.step, "width": VECTOR})
+    if own.chunk is not None and (part.heads > 1 or own.chunk < 1 or own.chunk % VECTOR):
+        data = {"part": f"p{number}", "chunk": own.chunk, "width": VECTOR}
+        return Diagnostic("block.chunk", data)
     count = own.rows * own.columns * own.step
     if count > most_unrolled:
         return Diagnostic("limit.unroll", {"count": count, "limit": most_unrolled})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from attrs import evolve, frozen
 
@@ -53,6 +53,8 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
         nest: the parts of the kernel, whose values have no pitches yet.
         schedule: the schedule.
     """
+    if schedule.is_flat:
+        nest = nest.with_flat_arrays()
     first: dict[tuple[object, ...], str] = {}
     names = {
         b.name: b.name
@@ -199,8 +201,17 @@ class ProductSide:
     reach: int
 
 
-def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSide]:
-    """Return both operands of a product."""
+def sides_of(
+    part: ProductPart, own: ProductMap, most_steps: int | None = None
+) -> tuple[ProductSide, ProductSide]:
+    """Return both operands of a product.
+
+    Args:
+        part: the product.
+        own: how threads share it out.
+        most_steps: the steps that are looked at; None for all.
+    """
+    steps = part.steps if most_steps is None else min(part.steps, most_steps)
     sides = (
         (part.a, part.rows, own.rows * own.down),
         (part.b, part.columns, own.columns * own.across),
@@ -208,9 +219,7 @@ def sides_of(part: ProductPart, own: ProductMap) -> tuple[ProductSide, ProductSi
     sides_read = []
     for operand, count, padded in sides:
         is_along = operand.is_along
-        lines, length, reach = (
-            (count, part.steps, part.steps) if is_along else (part.steps, count, padded)
-        )
+        lines, length, reach = (count, steps, steps) if is_along else (steps, count, padded)
         heads = 1 if operand.head == 0 else part.heads
         rows = (heads - 1) * lines + (max(count, padded) if is_along else lines)
         is_rows = operand is part.a
@@ -225,7 +234,7 @@ class StagedOperand:
     Attributes:
         product: the number of the part.
         side: the operand.
-        lines: the lines that are copied, of all heads: rows of the array.
+        lines: the lines that are copied at a time, of all heads: rows of the array.
         pitch: the elements from one line to the next.
         name: the name of the array.
     """
@@ -247,19 +256,33 @@ def staged_operands(nest: BlockNest, schedule: BlockSchedule) -> list[StagedOper
     shared = {b.name for b in nest.shared} - nest.flat
     operands: list[StagedOperand] = []
     for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
-        if not isinstance(part, ProductPart):
-            continue
-        assert isinstance(own, ProductMap)
-        for side, letter in zip(sides_of(part, own), "ab", strict=True):
-            if side.operand.buffer in shared:
-                continue
-            name = f"operand_{letter}{number}" if schedule.is_early else f"operand_{letter}"
-            lines = side.lines * (part.heads if side.operand.head else 1)
-            pitch = -(-side.reach // VECTOR) * VECTOR
-            if side.is_along:
-                pitch = odd_pitch(side.reach)
-            operands.append(StagedOperand(number, side, lines, pitch, name))
+        if isinstance(part, ProductPart):
+            assert isinstance(own, ProductMap)
+            suffix = str(number) if schedule.is_early else ""
+            operands += copies_of(number, part, own, shared, suffix)
     return operands
+
+
+def copies_of(
+    number: int, part: ProductPart, own: ProductMap, shared: Set[str], suffix: str = ""
+) -> Iterator[StagedOperand]:
+    """Yield the operands of a product that are copied to shared memory.
+
+    Args:
+        number: the number of the part.
+        part: the product.
+        own: how threads share it out.
+        shared: the arrays that are rows in shared memory, which it reads as they are.
+        suffix: the end of the names of the arrays.
+    """
+    for side, letter in zip(sides_of(part, own, own.chunk), "ab", strict=True):
+        if side.operand.buffer in shared:
+            continue
+        lines = side.lines * (part.heads if side.operand.head else 1)
+        pitch = -(-side.reach // VECTOR) * VECTOR
+        if side.is_along:
+            pitch = odd_pitch(side.reach)
+        yield StagedOperand(number, side, lines, pitch, f"operand_{letter}{suffix}")
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.ast import Expr, Var
 from passkit.ast.stage import Buffer, Let, Stage
@@ -170,3 +170,7 @@ class BlockNest:
     parts: tuple[BlockPart, ...]
     tiles: Extent
     flat: frozenset[str] = frozenset()
+
+    def with_flat_arrays(self) -> BlockNest:
+        """Return the kernel with all arrays flat."""
+        return evolve(self, flat=frozenset(b.name for b in self.shared))

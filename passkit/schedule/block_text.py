@@ -5,16 +5,17 @@
     schedule := 'schedule' NAME 'for' TARGET 'threads' '1x'INT 'blocks' INT '{' part* operands '}'
     part     := 'contract' NAME [INT'x']INT'x'INT'x'INT ':'
                 'm' '=' 'unroll_'INT'-thread_'INT ';' 'n' '=' 'unroll_'INT'-thread_'INT ';'
-                'k' '=' 'serial-unroll_'INT
+                'k' '=' 'serial' ['-chunk_'INT'-serial'] '-unroll_'INT
               | 'rows' NAME INT'x'INT ':' 'row' '=' 'serial-thread' ';'
                 'column' '=' 'unroll-thread_'INT'-vector_'INT
               | 'points' NAME INT'x'INT ':' 'point' '=' 'serial-thread' ';'
                 'step' '=' 'serial-thread_'INT
-    operands := 'operands' ('early' | 'late')
+    operands := 'operands' ('early' | 'late') ['flat']
 
 A line is a part, in order, with its extents in a tile: heads, if there are several, m, n and k of a
 product, or the number and length of rows, or of points. ``operands early`` says that those of all
-products are loaded at the begin. What lies in shared memory, and where, follows from the maps.
+products are loaded at the begin, ``flat`` that arrays have no room for more rows and columns than
+there are. What lies in shared memory, and where, follows from the maps.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from passkit.target import Target
 _HEAD = re.compile(r"schedule ([\w.]+) for (\w+) threads 1x(\d+) blocks (\d+) \{")
 _CONTRACT = re.compile(
     r"contract (p\d+ [\dx]+): m = unroll_(\d+)-thread_(\d+); "
-    r"n = unroll_(\d+)-thread_(\d+); k = serial-unroll_(\d+)"
+    r"n = unroll_(\d+)-thread_(\d+); k = serial(?:-chunk_(\d+)-serial)?-unroll_(\d+)"
 )
 _ROWS = re.compile(
     r"rows (p\d+ \d+x\d+): row = serial-thread; column = unroll-thread_(\d+)-vector_(\d+)"
 )
 _POINTS = re.compile(r"points (p\d+ \d+x\d+): point = serial-thread; step = serial-thread_(\d+)")
-_OPERANDS = re.compile(r"operands (early|late)")
+_OPERANDS = re.compile(r"operands (early|late)( flat)?")
 
 _PARTS = {"contract": _CONTRACT, "rows": _ROWS, "points": _POINTS}
 
@@ -58,7 +59,8 @@ def block_text(schedule: BlockSchedule, nest: BlockNest, name: str, target: str)
     ]
     for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
         lines.append(f"  {_word(part)} {_extents(number, part)}: {own}")
-    return "\n".join([*lines, f"  operands {'early' if schedule.is_early else 'late'}", "}"])
+    operands = f"  operands {'early' if schedule.is_early else 'late'}"
+    return "\n".join([*lines, operands + " flat" * schedule.is_flat, "}"])
 
 
 def _word(part: BlockPart) -> str:
@@ -102,19 +104,25 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
         match = _PARTS[word].fullmatch(line)
         if match is None or match[1] != extents:
             _refuse(number + 2, f"{word} {extents}: …", line)
-        numbers = [int(x) for x in match.groups()[1:]]
+        numbers = [int(x) for x in match.groups()[1:] if x is not None]
         if isinstance(part, ProductPart):
-            rows, down, columns, across, step = numbers
-            maps.append(ProductMap(rows, columns, down, across, step))
+            rows, down, columns, across, *chunk, step = numbers
+            maps.append(ProductMap(rows, columns, down, across, step, *chunk))
         else:
             maps.append(RowMap(*numbers) if isinstance(part, RowPart) else PointMap(*numbers))
     operands = _OPERANDS.fullmatch(lines[-2])
     if operands is None:
-        _refuse(len(lines) - 1, "operands early or operands late", lines[-2])
+        _refuse(len(lines) - 1, "operands early or operands late, and flat or not", lines[-2])
     if lines[-1] != "}":
         _refuse(len(lines), "}", lines[-1])
     threads, blocks = int(head[3]), int(head[4])
-    schedule = BlockSchedule(threads, blocks, tuple(maps), is_early=operands[1] == "early")
+    schedule = BlockSchedule(
+        threads,
+        blocks,
+        tuple(maps),
+        is_early=operands[1] == "early",
+        is_flat=operands[2] is not None,
+    )
     problem = check_block(schedule, nest, target)
     if isinstance(problem, Diagnostic):
         raise ScheduleError(f"schedule: {problem}")

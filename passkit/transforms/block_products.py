@@ -15,6 +15,8 @@ from passkit.ast import Call, Expr, Load, Var, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
+    Barrier,
+    BarrierScope,
     Bind,
     CachePolicy,
     For,
@@ -43,6 +45,7 @@ from passkit.transforms.block_values import (
     remainder,
     unrolled,
 )
+from passkit.transforms.stage_operands import Piece, fills_of, staging_of_piece
 from passkit.values import dtype as dt
 
 
@@ -52,6 +55,7 @@ class _Operand:
 
     Attributes:
         array: the array.
+        is_copy: whether it has a piece of the operand at a time.
         is_along: whether its elements follow each other along the steps.
         pitch: the elements from one line to the next.
         size: the rows, or columns, of a thread.
@@ -64,6 +68,7 @@ class _Operand:
     """
 
     array: str
+    is_copy: bool
     is_along: bool
     pitch: int
     size: int
@@ -149,6 +154,8 @@ class ProductBuilder:
         self.down = index_var(f"{self.prefix}_down")
         self.across = index_var(f"{self.prefix}_across")
         self.head = index_var(f"{self.prefix}_head") if part.heads > 1 else None
+        self.staged = staged
+        self.base: Expr | None = None
         self.sums = values.register(f"{self.prefix}_sum", own.rows * own.columns)
         copies = {x.side.is_rows: x for x in staged}
         side_a, side_b = sides_of(part, own)
@@ -170,7 +177,19 @@ class ProductBuilder:
         head = side.lines * pitch if side.operand.head else 0
         loop = index_var("r" if side.is_rows else "c")
         return _Operand(
-            *(array, side.is_along, pitch, size, threads, var, head, self.head, registers, loop)
+            *(
+                array,
+                copy is not None,
+                side.is_along,
+                pitch,
+                size,
+                threads,
+                var,
+                head,
+                self.head,
+                registers,
+                loop,
+            )
         )
 
     def statements(self) -> list[Stmt]:
@@ -187,20 +206,43 @@ class ProductBuilder:
             lets.append(index_let(inside, remainder(THREAD, of_head)))
         lets.append(index_let(self.down, quotient(inside, own.across)))
         lets.append(index_let(self.across, remainder(inside, own.across)))
+        steps = self._chunks() if own.chunk is not None else [self._of_threads(self._steps())]
         if threads == self.values.schedule.threads:
-            steps = unrolled(index_var("once"), 1, *self._steps())
-            return [*lets, zeros, steps, *self._results()]
-        has_part = less(THREAD, literal(threads))
-        return [
-            *lets,
-            zeros,
-            If(has_part, tuple(self._steps())),
-            If(has_part, tuple(self._results())),
-        ]
+            return [*lets, zeros, *steps, *self._results()]
+        return [*lets, zeros, *steps, self._of_threads(self._results())]
 
-    def _steps(self) -> list[Stmt]:
-        """Return the loop over the steps, and those that it leaves."""
-        steps, step = self.part.steps, self.own.step
+    def _of_threads(self, statements: list[Stmt]) -> Stmt:
+        """Return statements that the threads execute which have a part of the result."""
+        threads = self.part.heads * self.own.down * self.own.across
+        if threads == self.values.schedule.threads:
+            return unrolled(index_var("once"), 1, *statements)
+        return If(less(THREAD, literal(threads)), tuple(statements))
+
+    def _chunks(self) -> list[Stmt]:
+        """Return the loop over pieces of the operands, each of which all threads copy and use."""
+        chunk, values = self.own.chunk, self.values
+        assert chunk is not None
+        wait = Barrier(BarrierScope.BLOCK)
+        number = index_var(f"{self.prefix}_chunk")
+        whole, rest = divmod(self.part.steps, chunk)
+        out = fills_of(values, self.staged)
+        if whole:
+            piece = Piece(times(number, chunk), chunk, "")
+            once, copies = staging_of_piece(values, self.staged, piece)
+            self.base = piece.first
+            body = (*copies, wait, self._of_threads(self._steps(chunk)), wait)
+            loop = For(number, literal(0), literal(whole), Bind.SERIAL, body)
+            out += [*once, loop]
+        if rest:
+            piece = Piece(literal(whole * chunk), rest, "_rest")
+            once, copies = staging_of_piece(values, self.staged, piece)
+            self.base = piece.first
+            out += [*once, *copies, wait, self._of_threads(self._steps(rest))]
+        return out
+
+    def _steps(self, count: int | None = None) -> list[Stmt]:
+        """Return the loop over ``count`` steps, or all of them, and those that it leaves."""
+        steps, step = self.part.steps if count is None else count, self.own.step
         whole = steps // step * step
         out: list[Stmt] = []
         if whole == step:
@@ -232,8 +274,16 @@ class ProductBuilder:
         one = StoreStmt(self.sums, at, Call("fma", factors, dt.float32))
         products = unrolled(a.var, own.rows, unrolled(b.var, own.columns, one))
         step = plus(first, s)
-        each = unrolled(s, count, *a.loads_of_step(step), *b.loads_of_step(step), products)
-        return [*a.loads_of_steps(first, count), *b.loads_of_steps(first, count), each]
+        of_step = (x for side in (a, b) for x in side.loads_of_step(self._step_of(side, step)))
+        each = unrolled(s, count, *of_step, products)
+        of_steps = (
+            x for side in (a, b) for x in side.loads_of_steps(self._step_of(side, first), count)
+        )
+        return [*of_steps, each]
+
+    def _step_of(self, side: _Operand, step: Expr) -> Expr:
+        """Return the number of a step of the piece in an operand's array."""
+        return step if side.is_copy or self.base is None else plus(self.base, step)
 
     def _results(self) -> list[Stmt]:
         """Return the stores of the result."""

@@ -19,6 +19,7 @@ from passkit.ir.loop import (
 )
 from passkit.schedule.block import BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_memory import (
+    StagedOperand,
     staged_operands,
     unwritten_regions,
 )
@@ -44,11 +45,19 @@ class BlockBuilder:
     """
 
     def __init__(self, nest: BlockNest, schedule: BlockSchedule, aliased: frozenset[str]) -> None:
+        if schedule.is_flat:
+            nest = nest.with_flat_arrays()
         self.nest, self.schedule = nest, schedule
         read = frozenset[str]().union(*(part.reads for part in nest.parts))
         reread = {b.name for b in nest.params if b.written} & read
         self.aliased = aliased | reread
         self.values = BlockValues(nest, schedule, self.aliased)
+
+    def _is_late(self, operand: StagedOperand) -> bool:
+        """Return whether an operand is copied at its product: in pieces, or behind other parts."""
+        own = self.schedule.parts[operand.product]
+        is_chunked = isinstance(own, ProductMap) and own.chunk is not None
+        return is_chunked or self.values.is_shared(operand.side.operand.buffer)
 
     def kernel(self, index_bits: int) -> tuple[KernelIR, tuple[Extent, ...], Extent]:
         """Return the kernel, the values of its size arguments, and the number of its blocks.
@@ -65,15 +74,14 @@ class BlockBuilder:
             fills = (fill(values, r) for r in regions)
             body.append(unrolled(Var("once", dt.int64), 1, *fills))
         operands = staged_operands(nest, schedule)
-        late = operands
-        if schedule.is_early:
-            late = [x for x in operands if values.is_shared(x.side.operand.buffer)]
-            body += staging_statements(values, [x for x in operands if x not in late])
+        early = [x for x in operands if schedule.is_early and not self._is_late(x)]
+        body += staging_statements(values, early)
         for number, (part, own) in enumerate(zip(nest.parts, schedule.parts, strict=True)):
             if isinstance(part, ProductPart):
                 assert isinstance(own, ProductMap)
                 staged = [x for x in operands if x.product == number]
-                body += staging_statements(values, [x for x in staged if x in late])
+                if own.chunk is None:
+                    body += staging_statements(values, [x for x in staged if x not in early])
                 body += ProductBuilder(values, number, part, own, staged).statements()
             elif isinstance(part, RowPart):
                 assert isinstance(own, RowMap)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import frozen
+
 from passkit.ast import Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
@@ -40,14 +42,42 @@ MOST_REGISTERS = 64
 """The registers of a thread for elements on their way, at most."""
 
 
+@frozen
+class Piece:
+    """Some steps of a product: the number of the first one, how many, and a name."""
+
+    first: Expr
+    count: int
+    name: str
+
+
 def staging_statements(values: BlockValues, operands: Sequence[StagedOperand]) -> list[Stmt]:
     """Return the statements that copy operands: the loads of all of them, then the stores."""
     copies = [_Copy(values, x) for x in operands]
-    out: list[Stmt] = [s for c in copies for s in c.definitions()]
+    return [s for c in copies for s in c.definitions()] + _copied(copies, has_fills=True)
+
+
+def staging_of_piece(
+    values: BlockValues, operands: Sequence[StagedOperand], piece: Piece
+) -> tuple[list[Stmt], list[Stmt]]:
+    """Return what is done once, and the statements that copy some steps of operands."""
+    copies = [_Copy(values, x, piece) for x in operands]
+    once = [s for c in copies for s in c.definitions()]
+    return once, _copied(copies, has_fills=False)
+
+
+def fills_of(values: BlockValues, operands: Sequence[StagedOperand]) -> list[Stmt]:
+    """Return the statements that set to 0 what register blocks reach and copies do not have."""
+    fills = [fill(values, r) for x in operands for r in _Copy(values, x).regions]
+    return [unrolled(index_var("once"), 1, *fills)] if fills else []
+
+
+def _copied(copies: Sequence[_Copy], has_fills: bool) -> list[Stmt]:
+    """Return the loads of copies, and then the stores; ``has_fills`` is as in `_Copy.stores`."""
     together = [c for c in copies if c.batches == 1]
-    out += [s for c in together for s in c.loads()]
-    out += [c.stores() for c in together]
-    return out + [c.loop() for c in copies if c.batches > 1]
+    out = [s for c in together for s in c.loads()]
+    out += [c.stores(has_fills=has_fills) for c in together]
+    return out + [c.loop(has_fills) for c in copies if c.batches > 1]
 
 
 def fill(values: BlockValues, region: Region) -> Stmt:
@@ -67,39 +97,47 @@ def fill(values: BlockValues, region: Region) -> Stmt:
 
 
 class _Copy:
-    """The copy of one operand.
+    """The copy of one operand, or of a piece of it.
 
     Threads stand ``wide`` side by side along a line; ``at_once`` lines are copied at a time.
     """
 
-    def __init__(self, values: BlockValues, operand: StagedOperand) -> None:
+    def __init__(
+        self, values: BlockValues, operand: StagedOperand, piece: Piece | None = None
+    ) -> None:
         self.values, self.operand, side = values, operand, operand.side
         part = values.nest.parts[operand.product]
         assert isinstance(part, ProductPart)
         matrix = side.operand
-        self.length, self.is_along = side.length, side.is_along
+        self.lines, self.length, self.is_along = operand.lines, side.length, side.is_along
         step, outer = matrix.down, matrix.along
         if side.is_rows:
             step, outer = outer, step
         self.line_stride, self.stride = (outer, step) if side.is_along else (step, outer)
+        self.start = values.settled(matrix.start)
+        if piece is not None:
+            self.start = plus(self.start, times(piece.first, step))
+            if side.is_along:
+                self.length = piece.count
+            else:
+                self.lines = piece.count
         if side.lines == 1:
             self.line_stride = matrix.head
         self.bound = part.bound if side.is_rows else None
         self.head_bound = part.head_bound if matrix.head else None
-        self.start = values.settled(matrix.start)
         self.vector = self._vector()
         threads = values.schedule.threads
         vectors = self.length // self.vector
         divisors = [w for w in range(1, threads + 1) if threads % w == 0]
-        _, widest = min((-(-vectors // w) * -(-operand.lines * w // threads), -w) for w in divisors)
+        _, widest = min((-(-vectors // w) * -(-self.lines * w // threads), -w) for w in divisors)
         self.wide = -widest
         self.at_once = threads // self.wide
         self.across = -(-vectors // self.wide)
-        passes = -(-operand.lines // self.at_once)
+        passes = -(-self.lines // self.at_once)
         most = max(1, MOST_REGISTERS // (self.across * self.vector))
         self.batches = -(-passes // most)
         self.passes = -(-passes // self.batches)
-        self.name = f"{operand.name}_{operand.product}"
+        self.name = f"{operand.name}_{operand.product}" + ("" if piece is None else piece.name)
         self.registers = values.register(f"{self.name}_r", self.passes * self.across * self.vector)
 
     @property
@@ -107,16 +145,15 @@ class _Copy:
         """Return the parts of the array that register blocks reach and the operand does not."""
         x = self.operand
         needed = x.side.rows, x.side.reach
-        return regions_around(x.name, x.pitch, (x.lines, self.length), needed)
+        return regions_around(x.name, x.pitch, (x.lines, x.side.length), needed)
 
     def _vector(self) -> int:
         """Return the elements of an access: those that a line and all addresses allow."""
-        operand = self.operand
         if self.stride != 1 or (self.bound is not None and not self.is_along):
             return 1
         divisor = divisor_of(self.start, self.values.definitions)
         for width in (4, 2):
-            is_even = operand.lines == 1 or self.line_stride % width == 0
+            is_even = self.lines == 1 or self.line_stride % width == 0
             if self.length % width == 0 and is_even and divisor % width == 0:
                 return width
         return 1
@@ -148,24 +185,27 @@ class _Copy:
         has_zero = self.bound is not None or self.head_bound is not None
         return [zero] * has_zero + [self._each(load, first, is_load=True)]
 
-    def stores(self, first: Expr | None = None) -> Stmt:
-        """Return the stores to shared memory, of the lines behind ``first``."""
+    def stores(self, first: Expr | None = None, has_fills: bool = False) -> Stmt:
+        """Return the stores to shared memory, of the lines behind ``first``.
+
+        ``has_fills`` says whether what lies around them is set to 0.
+        """
         operand = self.operand
         at = plus(times(index_var("line"), operand.pitch), index_var("column"))
         if self.vector > 1:
             store: Stmt = VectorStore(operand.name, at, self.registers, self._own(), self.vector)
         else:
             store = StoreStmt(operand.name, at, Load(self.registers, self._own(), dt.float32))
-        fills = [fill(self.values, r) for r in self.regions] if first is None else []
+        fills = [fill(self.values, r) for r in self.regions] if has_fills else []
         return unrolled(index_var("once"), 1, *fills, self._each(store, first, is_load=False))
 
-    def loop(self) -> Stmt:
-        """Return the loop over all lines, some at a time."""
+    def loop(self, has_fills: bool) -> Stmt:
+        """Return the loop over all lines, some at a time; ``has_fills`` is as in `stores`."""
         first, step = index_var("first_line"), self.passes * self.at_once
         body = (*self.loads(first), self.stores(first))
         stop = literal(self.batches * step)
         loop = For(first, literal(0), stop, Bind.SERIAL, body, step)
-        fills = [fill(self.values, r) for r in self.regions]
+        fills = [fill(self.values, r) for r in self.regions] if has_fills else []
         return unrolled(index_var("once"), 1, *fills, loop) if fills else loop
 
     def _own(self) -> Expr:
@@ -180,8 +220,8 @@ class _Copy:
         row = plus(times(u, self.at_once), index_var(f"{self.name}_line"))
         position = plus(times(w, self.wide * self.vector), index_var(f"{self.name}_column"))
         conditions: list[Expr] = []
-        if self.batches * self.passes * self.at_once > operand.lines:
-            conditions.append(less(line, literal(operand.lines)))
+        if self.batches * self.passes * self.at_once > self.lines:
+            conditions.append(less(line, literal(self.lines)))
         if self.across * self.wide * self.vector > self.length:
             conditions.append(less(column, literal(self.length)))
         if self.bound is not None and is_load:

@@ -129,3 +129,46 @@ def test_arrays_of_one_place_are_taken_apart() -> None:
     (kinds,) = maps_of_parts([text])
 
     assert PointMap in kinds
+
+
+IN_PIECES = (
+    (
+        "q: f32[2, 40, 8]; k: f32[2, 1000, 8]; v: f32[2, 1000, 6];"
+        "return matmul(softmax(matmul(q, k, transpose_b=true)), v)"
+    ),
+    (
+        "q: f32[3, 9, 30]; k: f32[3, 30, 512]; v: f32[3, 512, 31];"
+        "return matmul(softmax(matmul(q, k)), v)"
+    ),
+    "x: f32[20, 515]; w: f32[515, 128]; b: f32[128]; return tanh(add(matmul(x, w), b))",
+    (
+        "x: f32[515, 20]; w: f32[70, 515];"
+        "return tanh(matmul(x, w, transpose_a=true, transpose_b=true))"
+    ),
+    (
+        "x: f32[12, 130]; v: f32[130, 64]; w: f32[130, 64]; a = softmax(x);"
+        "m = sub(a, reduce_max(a, axis=0)); return tanh(matmul(m, v)), matmul(a, w), a"
+    ),
+)
+"""Products whose operands have no room in shared memory."""
+
+
+def test_products_copy_operands_in_pieces() -> None:
+    """Some steps of both operands are copied at a time, those that are left over at last."""
+    assert all(ProductMap in kinds for kinds in maps_of_parts(IN_PIECES))
+    for text in IN_PIECES:
+        graph = pk.parse(text)
+        names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+        (schedule,) = plan(graph, target="cuda", keep_together=names).attrs["schedule"].values()
+        products = [own for own in schedule.block.parts if isinstance(own, ProductMap)]
+        assert any(own.chunk is not None for own in products), text
+
+
+def test_few_rows_of_many_elements() -> None:
+    """An array has no room for the rows of threads that have none, where that is too much."""
+    text = (
+        "x: f64[500]; m = tanh(sub(x, reduce_max(x))); a = slice(m, begin=(0,), size=(6,));"
+        "return reduce_sum(mul(a, slice(m, begin=(300,), size=(6,)))), m"
+    )
+
+    assert maps_of_parts([text]) == [[RowMap, RowMap]]

@@ -68,7 +68,11 @@ REFUSED = [
     ("\n  operands early", "", r"the kernel has 3 parts, and the text 2"),
     ("contract p0", "rows p0", r"line 2: 'contract p0 4x20x8: …' is needed, got 'rows p0"),
     ("p1 4x20", "p1 4x21", r"line 3: 'rows p1 4x20: …' is needed"),
-    ("early", "soon", r"line 5: 'operands early or operands late' is needed, got 'operands soon'"),
+    (
+        "early",
+        "soon",
+        r"line 5: 'operands early or operands late, .* is needed, got 'operands soon'",
+    ),
     ("early\n}", "early\n{", r"line 6: '}' is needed, got '{'"),
     ("1x64", "1x2048", r"2048 threads in a block exceed 1024"),
     ("1x64", "1x48", r"a block of 48 threads has a part of a warp of 32"),
@@ -87,6 +91,11 @@ REFUSED = [
     ),
     ("unroll-thread_1-", "unroll-thread_3-", r"rows of p1 have 3 threads; .* of 32 is possible"),
     ("vector_4", "vector_2", r"rows of p1 have vectors of 2 elements; 4 are possible"),
+    (
+        "k = serial-unroll_20",
+        "k = serial-chunk_6-serial-unroll_4",
+        r"p2 copies 6 steps of its operands at a time; a multiple of 4 is possible, of a product",
+    ),
     ("n = unroll_3-thread_7", "n = unroll_500-thread_7", r"bytes of shared memory .* exceed 49152"),
 ]
 
@@ -129,6 +138,28 @@ def test_the_report_shows_the_schedule() -> None:
     assert report.resources is not None
     assert report.resources.as_dict()["shared_bytes"] == schedule.block.shared_nbytes
     assert "64 threads" in str(report)
+
+
+def test_operands_are_copied_in_pieces() -> None:
+    """The text says how many steps of the operands of a product are copied at a time."""
+    nest, _ = block_of(ATTENTION)
+    text = TEXT.replace("k = serial-unroll_20", "k = serial-chunk_8-serial-unroll_4")
+    schedule = parse_block(text, nest, CUDA)
+
+    assert [own.chunk for own in schedule.parts if isinstance(own, ProductMap)] == [None, 8]
+    assert block_text(schedule, nest, "matmul_2", "cuda") == text
+    assert dict((name, n) for name, _, n in schedule.arrays)["operand_b2"] == 64
+
+
+def test_arrays_without_room() -> None:
+    """The text says where arrays have no room for more rows and columns than there are."""
+    nest, schedule = block_of(ATTENTION)
+    text = TEXT.replace("early", "late flat")
+    flat = parse_block(text, nest, CUDA)
+
+    assert flat.is_flat and block_text(flat, nest, "matmul_2", "cuda") == text
+    assert ("s0", 4 * 20) in [(name, n) for name, _, n in flat.arrays]
+    assert ("s0", 4 * 20) not in [(name, n) for name, _, n in schedule.arrays]
 
 
 def test_the_operands_of_large_products_take_turns() -> None:
