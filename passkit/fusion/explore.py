@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Iterator, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from passkit.analysis.group import Group
 from passkit.analysis.ordered_accesses import read_in_order
@@ -21,6 +21,7 @@ from passkit.fusion.memory import Memory
 from passkit.fusion.score import Scorer
 from passkit.fusion.selection.problem import Pattern, Problem
 from passkit.graph.components import connected_components
+from passkit.planner.blocks import why_no_maps
 from passkit.planner.plan import outline_group
 from passkit.schedule.cost import most_saved, peak_seconds
 from passkit.schedule.schedule import Schedule
@@ -80,6 +81,7 @@ class Explorer:
         candidates: the sets that were examined, by their members.
         costs: the seconds of each cluster, 0 if unknown.
         memory: the values between clusters.
+        unmapped: the sets that a GPU has no maps of the parts of.
     """
 
     groups: ClusterGroups
@@ -87,6 +89,7 @@ class Explorer:
     candidates: dict[Members, Candidate] = field(factory=dict)
     costs: list[float] = field(factory=list)
     memory: Memory = field(init=False)
+    unmapped: set[Members] = field(factory=set)
 
     @memory.default
     def _memory(self) -> Memory:
@@ -98,8 +101,21 @@ class Explorer:
         for body in (*self._pairs(), *self._between_cuts()):
             self.examine(self.closed(body))
         self._grow()
+        return Problem(self.groups.predecessors, self.patterns())
+
+    def patterns(self) -> list[Pattern]:
+        """Return the sets that pay."""
         patterns = [Pattern(c.members, c.gain) for c in self.candidates.values() if c.pays]
-        return Problem(self.groups.predecessors, sorted(patterns, key=lambda p: sorted(p.members)))
+        return sorted(patterns, key=lambda p: sorted(p.members))
+
+    def refuse(self, members: Members) -> bool:
+        """Return whether a GPU has no maps of the parts of a set, which is no candidate then."""
+        problem = why_no_maps(self.groups.group(members), self.scorer.target)
+        if problem is None:
+            return False
+        self.candidates[members] = evolve(self.candidates[members], problem=problem)
+        self.unmapped.add(members)
+        return True
 
     def _own_cost(self, number: int) -> float:
         """Return the seconds of a cluster; one whose seconds are unknown stays as it is."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from enum import Enum, auto
 from itertools import chain
 
+from passkit.analysis.group import Group
 from passkit.analysis.nests import contract_of
 from passkit.analysis.recompute import is_expensive
 from passkit.diagnostics import Diagnostic
@@ -17,6 +18,7 @@ from passkit.fusion.phases import phased_group
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph, is_literal
+from passkit.planner.blocks import why_no_maps
 from passkit.planner.plan import outline_group
 from passkit.values.size import Extent, numel
 
@@ -28,6 +30,8 @@ class Level(Enum):
     """Operators, options, sizes, and that no path leaves the group and returns."""
     FULL = auto()
     """Also that the target has a schedule for it, within its shared memory."""
+    MAPPED = auto()
+    """Also that a GPU has maps of the parts of a stitched kernel."""
 
 
 class Legality:
@@ -59,7 +63,7 @@ class Legality:
             quotient: the clusters.
             numbers: the numbers that some of these have after all merges so far.
             level: how much is tested.
-            in_phases: whether a kernel of several phases is enough for the level FULL.
+            in_phases: whether a kernel of several phases is enough from the level FULL on.
         """
         clusters = {m for k in numbers for m in quotient.members[k]}
         bodies = (quotient.clusters[k].body for k in sorted(clusters))
@@ -73,13 +77,16 @@ class Legality:
             return refused
         if len(numbers) > 1 and not quotient.can_merge(numbers):
             return Diagnostic("graph.cycle")
-        return self._schedule(quotient, clusters, in_phases) if level is Level.FULL else None
-
-    def _schedule(
-        self, quotient: QuotientGraph, clusters: Set[int], in_phases: bool
-    ) -> Diagnostic | None:
-        """Return why the target has no schedule for clusters as one kernel; None if it has."""
+        if level is Level.CHEAP:
+            return None
         group, _ = extract(quotient, clusters)
+        problem = self._schedule(group, in_phases)
+        if problem is None and level is Level.MAPPED and len(nodes) > 1:
+            problem = why_no_maps(group, self.target)
+        return problem
+
+    def _schedule(self, group: Group, in_phases: bool) -> Diagnostic | None:
+        """Return why the target has no schedule for a group as one kernel; None if it has."""
         schedule = outline_group(group, self.target)
         if not isinstance(schedule, Diagnostic):
             return None

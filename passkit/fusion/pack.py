@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import Factory, define
 
-from passkit.analysis.group import FUSED, Decision, Kind
+from passkit.analysis.group import FUSED, Decision, Group, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.legality import Legality
 from passkit.fusion.options import FusionOptions
@@ -19,9 +19,10 @@ from passkit.fusion.union import group_in, name_of_kernel, with_unions
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph
-from passkit.planner.plan import outline_group
+from passkit.planner.plan import outline_group, plan_group
 from passkit.schedule.cost import saved_by_packing
 from passkit.schedule.schedule import Schedule, has_one_tile
+from passkit.target import Target
 from passkit.values.size import numel
 
 
@@ -184,6 +185,7 @@ class _Packing:
     def _seconds(self, node: Node) -> float | None:
         """Return one thread's seconds by the cost model; None for a kernel that is not packed.
 
+        Kernels that a GPU has no loop nest for are not packed with others, which have one.
         Kernels of unknown sizes are not packed, except those of one tile on a GPU: one after the
         other, each keeps the device waiting for one block. Their time counts as 0.
         """
@@ -193,6 +195,8 @@ class _Packing:
             return None
         plan = outline_group(group_in(node), self.target)
         if isinstance(plan, Diagnostic) or plan.multi_nest is not None or plan.phase_outputs:
+            return None
+        if self.target.nests and _has_no_nest(group_in(node), self.target):
             return None
         if not plan.seconds and self.target.lanes == 1 and has_one_tile(plan):
             return 0.0
@@ -290,3 +294,9 @@ class _Packing:
         """Return the graph with a fused node for each pack."""
         unions = {self.graph.names[p.nodes[0]]: p.nodes for p in self.packs}
         return with_unions(self.graph, unions, Kind.PACKED)
+
+
+def _has_no_nest(group: Group, target: Target) -> bool:
+    """Return whether a GPU has no schedule of a group's loop nest."""
+    plan = plan_group(group, target)
+    return isinstance(plan, Schedule) and plan.no_nest is not None

@@ -132,7 +132,8 @@ class EdgeDecisions:
         best = max(both, key=lambda c: (c.pays, c.problem is None, c.gain, -len(c.members)))
         name = self._describe(best.members)
         is_opaque = d.diagnostic.causes[-1].code.startswith("op.")
-        if best.problem is not None and not is_opaque and best.problem.code != "cost.transposed":
+        is_last = is_opaque or best.members in self.explorer.unmapped
+        if best.problem is not None and not is_last and best.problem.code != "cost.transposed":
             return d  # other than for operators in no group, the first reason is as good
         if best.problem is not None:
             refused = {"operators": name, "reason": best.problem}

@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.cluster_groups import ClusterGroups
-from passkit.fusion.explore import Explorer
+from passkit.fusion.explore import Explorer, Members
 from passkit.fusion.fusion_plan import FusionPlan
 from passkit.fusion.memory import Memory
 from passkit.fusion.options import FusionOptions
@@ -27,6 +27,9 @@ from passkit.fusion.split import Bodies, may_differ, splits
 from passkit.graph.graph import Graph
 from passkit.graph.node import is_leaf
 from passkit.schedule.cost import peak_seconds
+
+ROUNDS = 8
+"""How often patterns are selected, if a GPU has no maps for some."""
 
 
 @frozen(eq=False)
@@ -101,9 +104,31 @@ def explored(
         fusion_plan = _split(groups, fusion_plan, parts_of)
         groups = ClusterGroups(graph, fusion_plan, context)
     explorer = Explorer(groups, scorer)
-    problem = explorer.run()
-    selection = exact(problem, limits.enumerated_patterns)
+    problem, selection = _solved(explorer)
     return Exploration(fusion_plan, explorer, problem, selection)
+
+
+def _solved(explorer: Explorer) -> tuple[Problem, Selection]:
+    """Return the patterns that pay, and the best selection of them.
+
+    Patterns that a GPU has no maps for are none. Only those that are selected are tested, and after
+    some rounds no others are chosen.
+    """
+    few = explorer.scorer.target.fusion.enumerated_patterns
+    problem = explorer.run()
+    mapped: set[Members] = set()
+    for round_ in range(ROUNDS):
+        selection = exact(problem, few)
+        chosen = [problem.patterns[k].members for k in selection.chosen]
+        refused = [m for m in chosen if m not in mapped and explorer.refuse(m)]
+        if not refused:
+            break
+        mapped.update(m for m in chosen if m not in refused)
+        patterns = explorer.patterns()
+        if round_ == ROUNDS - 2:
+            patterns = [p for p in patterns if p.members in mapped]
+        problem = Problem(problem.predecessors, patterns)
+    return problem, selection
 
 
 def selected(

@@ -89,7 +89,7 @@ def test_illegal_clusters_have_a_reason(label: str) -> None:
 )
 def test_legal_clusters(text: str, names: str, options: dict[str, Any]) -> None:
     """Connected operators, products and any single operator can be kernels."""
-    assert [problem(text, names, level, **options) for level in Level] == [None, None]
+    assert [problem(text, names, level, **options) for level in Level] == [None, None, None]
 
 
 def test_the_full_test_asks_for_a_schedule() -> None:

@@ -177,7 +177,7 @@ class _Deep:
         fits, fails = 1, len(clusters) + 1
         while fails - fits > 1:
             count = len(clusters) if fails > len(clusters) else (fits + fails) // 2
-            problem = self.legality.check(self.quotient, clusters[:count], Level.FULL)
+            problem = self.legality.check(self.quotient, clusters[:count], Level.MAPPED)
             if problem is None:
                 fits = count
             else:

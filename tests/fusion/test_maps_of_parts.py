@@ -1,0 +1,72 @@
+"""Stitched groups that GPUs have no maps of, and loop nests without a schedule, stay apart."""
+
+from __future__ import annotations
+
+import pytest
+
+import passkit as pk
+from passkit.schedule.schedule import Schedule
+from tests.planned import plan
+
+o = pk.ops
+
+
+def shares() -> pk.Graph:
+    """The sums of a softmax over two axes, as one kernel of which a part keeps rows of two axes."""
+    rows = pk.var("a", (3, 17, 5))
+    powers = o.exp(rows - o.reduce_max(rows, axis=(0, 2), keepdims=True))
+    share = powers / o.reduce_sum(powers, axis=(0, 2), keepdims=True)
+    return pk.Graph([o.softmax(o.reduce_max(share, axis=1))])
+
+
+LONG = "x: f64[40, 31]; s = sub(x, reduce_max(x, axis=1)); return softmax(reshape(s, (1240,)))"
+UNKNOWN = (
+    "x: f64[5, 40, 33]; y: f64[m, 40, 1]; r = reduce_max(abs(x), axis=(0, 2), keepdims=true);"
+    "b = broadcast_to(r, shape=(m, 40, 3)); return r, add(tanh(b), y), mul(b, b)"
+)
+GRAPHS = {
+    "keeps points of rows along several axes": shares(),
+    "no map of the parts fits in the registers": pk.parse(
+        LONG.replace("axis=1", "axis=1, keepdims=true")
+    ),
+    "no rows of known number and length": pk.parse(UNKNOWN),
+}
+
+
+def schedules(graph: pk.Graph, fusion: str, target: str = "cuda") -> list[Schedule]:
+    """The schedules of the kernels of a graph."""
+    return list(
+        plan(graph, "SchedulePlan", target=target, fusion=fusion).attrs["schedule"].values()
+    )
+
+
+@pytest.mark.parametrize("fusion", ["stitch", "deep"])
+@pytest.mark.parametrize("reason", GRAPHS)
+def test_groups_without_maps_are_several_kernels(reason: str, fusion: str) -> None:
+    """Each kernel is made of loop nests, and the decisions say why one is not."""
+    graph = GRAPHS[reason]
+    own = schedules(graph, fusion)
+    log = plan(graph, "Fusion", target="cuda", fusion=fusion).attrs["fusion_log"]
+
+    assert len(own) > 1 and all(s.no_nest is None for s in own)
+    assert any(reason in str(d.diagnostic) for d in log)
+
+
+def test_other_targets_have_one_kernel() -> None:
+    """Targets whose kernels are not made of loop nests fuse as before."""
+    graphs = list(GRAPHS.values())[:2]
+
+    assert [len(schedules(g, "stitch", "cpu")) for g in graphs] == [1, 1]
+
+
+def test_a_kernel_without_a_nest_is_not_packed() -> None:
+    """The others are one kernel of loop nests; on other targets all are packed."""
+    graph = pk.parse(
+        "a: f32[40]; b: f32[70]; c: f32[4, 5, 6, 7];"
+        "return tanh(a), exp(b), reduce_sum(c, axis=(0, 2))"
+    )
+    pack, single = schedules(graph, "stitch")
+
+    assert pack.pack is not None and len(pack.parts) == 2
+    assert single.no_nest is not None and single.no_nest.code == "domain.order"
+    assert len(schedules(graph, "stitch", "opencl")) == 1
