@@ -66,6 +66,7 @@ TEXTS: dict[str, str] = {
     "block.product": "the tile of {product} is no matrix of known size and strides",
     "block.registers": "no map of the parts fits in the registers of a block",
     "block.rows": "a part of the kernel has no rows of known number and length",
+    "block.serial": "{part} keeps points of a row in registers, and a serial loop keeps none",
     "block.step": "{part} adds {step} products in an iteration; all, or a multiple of {width}, are "
     "possible",
     "block.strides": "strides of {buffer} are not known",

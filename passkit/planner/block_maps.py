@@ -10,6 +10,7 @@ from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockMap, PointMap, ProductMap, RowMap
 from passkit.schedule.block_memory import vector_of
 from passkit.schedule.block_nest import (
+    MOST_VECTORS,
     VECTOR,
     BlockPart,
     PointPart,
@@ -23,8 +24,6 @@ STEP_PRODUCTS = 128
 """The fused multiply-adds of a thread in an iteration of the loop, at least."""
 ROW_VECTORS = 6
 """The vectors of a row that a thread has, if more threads can share it."""
-MOST_VECTORS = 8
-"""The vectors of a row that a thread has at most."""
 SIDES = (1, 2, 3, 4, 6, 8, 12)
 """The rows, or columns, of a register block."""
 POINT = 64
@@ -37,16 +36,23 @@ LATENCY = 256
 """The instructions in the time of which the accesses of a point's values return, about."""
 POINT_STEPS = 8
 """The iterations of such a loop that a thread has at least."""
+UNROLL = 4
+"""The vectors that a thread of such a row loads at a time."""
 IDLE = 8
 """An idle thread counts as this fraction of one that computes."""
 
 
-def map_of(part: BlockPart, threads: int) -> tuple[float, BlockMap] | None:
-    """Return the map of a part for so many threads, and its instructions; None if it has none."""
+def map_of(
+    part: BlockPart, threads: int, may_be_serial: bool = False
+) -> tuple[float, BlockMap] | None:
+    """Return the map of a part for so many threads, and its instructions; None if it has none.
+
+    ``may_be_serial`` says whether threads may go through long rows in serial loops.
+    """
     if isinstance(part, ProductPart):
         return _product_map(part, threads)
     if isinstance(part, RowPart):
-        return _row_map(part, threads)
+        return _row_map(part, threads, may_be_serial)
     return _point_map(part, threads)
 
 
@@ -120,13 +126,19 @@ def _product_map(part: ProductPart, threads: int) -> tuple[float, ProductMap] | 
 # Rows.
 
 
-def _row_map(part: RowPart, threads: int) -> tuple[float, RowMap] | None:
+def _row_map(part: RowPart, threads: int, may_be_serial: bool) -> tuple[float, RowMap] | None:
     """Return the map of a part with rows and its instructions; None if rows are too long.
 
-    A row that is reduced has as many threads in any tile.
+    A row that is reduced has as many threads in any tile. A longer one has a warp, whose threads go
+    through it in serial loops, if they may: ``may_be_serial``.
     """
     vector = part.vector
     vectors = -(-part.length // vector)
+    if part.is_long and may_be_serial:
+        used = min(threads, part.rows * WARP)
+        passes = -(-part.rows * WARP // used)
+        each = -(-vectors // WARP) * (vector * 16 + LATENCY / UNROLL)
+        return passes * used / WARP * each, RowMap(WARP, vector, is_serial=True)
     counts = [n for n in (1, 2, 4, 8, 16, WARP) if n < 2 * vectors]
     if part.is_reduced:
         lanes = next((n for n in counts if vectors <= n * ROW_VECTORS), WARP)

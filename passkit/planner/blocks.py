@@ -17,7 +17,7 @@ from attrs import evolve
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
-from passkit.planner.block_maps import POINT, map_of
+from passkit.planner.block_maps import POINT, UNROLL, map_of
 from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.planner.plan import outline_group
 from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap
@@ -179,8 +179,25 @@ def dot_tile_flat(nest: BlockNest, target: Target) -> BlockSchedule | Diagnostic
     return evolve(plan, is_flat=True)
 
 
+def dot_tile_serial(nest: BlockNest, target: Target) -> BlockSchedule | Diagnostic:
+    """Return the one in which warps go through rows that registers have no room for.
+
+    The arguments are those of `dot_tile`.
+    """
+    most_copied = (None, *COPIED_NBYTES)
+    plan = _fewest_instructions(nest, target, most_copied, may_be_serial=True)
+    if isinstance(plan, BlockSchedule):
+        return plan
+    nest = nest.with_flat_arrays()
+    plan = _fewest_instructions(nest, target, most_copied, may_be_serial=True)
+    return plan if isinstance(plan, Diagnostic) else evolve(plan, is_flat=True)
+
+
 def _fewest_instructions(
-    nest: BlockNest, target: Target, most_copied: Sequence[int | None]
+    nest: BlockNest,
+    target: Target,
+    most_copied: Sequence[int | None],
+    may_be_serial: bool = False,
 ) -> BlockSchedule | Diagnostic:
     """Return the schedule with the fewest instructions, or why there is none.
 
@@ -189,6 +206,7 @@ def _fewest_instructions(
         target: the GPU.
         most_copied: the bytes of the operands that a product copies at a time, None for all of
             them. The first of these that fits is taken.
+        may_be_serial: whether threads may go through long rows in serial loops.
     """
     for b in nest.shared:
         if not isinstance(b.extent, int):
@@ -199,7 +217,7 @@ def _fewest_instructions(
         maps: list[BlockMap] = []
         total = 0.0
         for part in nest.parts:
-            candidate = map_of(part, threads)
+            candidate = map_of(part, threads, may_be_serial)
             if candidate is None:
                 break
             total += candidate[0]
@@ -269,12 +287,14 @@ def _registers(nest: BlockNest, maps: Iterable[BlockMap]) -> Iterator[int]:
             yield POINT
         else:
             assert isinstance(part, RowPart)
-            yield 3 * VECTOR * -(-part.length // (part.vector * own.lanes)) + 48
+            vectors = -(-part.length // (part.vector * own.lanes))
+            yield 3 * VECTOR * (UNROLL if own.is_serial else vectors) + 48
 
 
 RULES: tuple[tuple[str, Rule], ...] = (
     ("dot_tile", dot_tile),
     ("dot_tile_in_chunks", dot_tile_in_chunks),
     ("dot_tile_flat", dot_tile_flat),
+    ("dot_tile_serial", dot_tile_serial),
 )
 """The rules for stitched kernels by name, in the order in which they are tried."""

@@ -52,14 +52,17 @@ class RowMap:
     Attributes:
         lanes: the threads of a row.
         vector: the elements of an access.
+        is_serial: whether a thread goes through its vectors in a loop, and has none in registers.
     """
 
     lanes: int
     vector: int
+    is_serial: bool = False
 
     def __str__(self) -> str:
         """Return the map as text."""
-        return f"row = serial-thread; column = unroll-thread_{self.lanes}-vector_{self.vector}"
+        outer = "serial" if self.is_serial else "unroll"
+        return f"row = serial-thread; column = {outer}-thread_{self.lanes}-vector_{self.vector}"
 
 
 @frozen

@@ -98,4 +98,6 @@ def _check_rows(number: int, part: RowPart, own: RowMap) -> Diagnostic | None:
     if own.vector != part.vector:
         data = {"part": f"p{number}", "width": own.vector, "vector": part.vector}
         return Diagnostic("block.vector", data)
+    if own.is_serial and part.has_kept:
+        return Diagnostic("block.serial", {"part": f"p{number}"})
     return None

@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 
 from passkit.ast import Expr, Var
 from passkit.ast.stage import Buffer, Let, Stage
+from passkit.ir.loop import WARP
 from passkit.values import dtype as dt
 from passkit.values.size import Extent
 
@@ -15,6 +16,8 @@ VECTOR = 4
 """The elements of an access to float32."""
 ACCESS_NBYTES = 16
 """The bytes of an access."""
+MOST_VECTORS = 8
+"""The vectors of a reduced row that a thread has in registers, at most."""
 ROW = Var("own_row", dt.int64)
 """The row of a tile that a statement is executed for, counted from the tile's first."""
 
@@ -93,6 +96,7 @@ class RowPart:
         reach: for arrays in shared memory, the elements of a row up to the last one that it reads.
         partial: those that it writes from another than the first element of a row on.
         scattered: those in shared memory that it accesses at other points than of the own row.
+        has_kept: whether it keeps points of a row in registers, from one stage to the next.
     """
 
     stages: tuple[Stage, ...]
@@ -108,6 +112,13 @@ class RowPart:
     reach: Mapping[str, int]
     partial: frozenset[str]
     scattered: frozenset[str]
+    has_kept: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether a row has more vectors than the threads of a warp have room for."""
+        most = MOST_VECTORS if self.is_reduced else 4 * MOST_VECTORS
+        return -(-self.length // self.vector) > WARP * most
 
 
 @frozen(eq=False)

@@ -7,7 +7,7 @@
                 'm' '=' 'unroll_'INT'-thread_'INT ';' 'n' '=' 'unroll_'INT'-thread_'INT ';'
                 'k' '=' 'serial' ['-chunk_'INT'-serial'] '-unroll_'INT
               | 'rows' NAME INT'x'INT ':' 'row' '=' 'serial-thread' ';'
-                'column' '=' 'unroll-thread_'INT'-vector_'INT
+                'column' '=' ('unroll' | 'serial') '-thread_'INT'-vector_'INT
               | 'points' NAME INT'x'INT ':' 'point' '=' 'serial-thread' ';'
                 'step' '=' 'serial-thread_'INT
     operands := 'operands' ('early' | 'late') ['flat']
@@ -37,7 +37,8 @@ _CONTRACT = re.compile(
     r"n = unroll_(\d+)-thread_(\d+); k = serial(?:-chunk_(\d+)-serial)?-unroll_(\d+)"
 )
 _ROWS = re.compile(
-    r"rows (p\d+ \d+x\d+): row = serial-thread; column = unroll-thread_(\d+)-vector_(\d+)"
+    r"rows (p\d+ \d+x\d+): row = serial-thread; "
+    r"column = (?:unroll|(serial))-thread_(\d+)-vector_(\d+)"
 )
 _POINTS = re.compile(r"points (p\d+ \d+x\d+): point = serial-thread; step = serial-thread_(\d+)")
 _OPERANDS = re.compile(r"operands (early|late)( flat)?")
@@ -104,12 +105,16 @@ def parse_block(text: str, nest: BlockNest, target: Target) -> BlockSchedule:
         match = _PARTS[word].fullmatch(line)
         if match is None or match[1] != extents:
             _refuse(number + 2, f"{word} {extents}: …", line)
-        numbers = [int(x) for x in match.groups()[1:] if x is not None]
+        is_serial = "serial" in match.groups()
+        numbers = [int(x) for x in match.groups()[1:] if x not in (None, "serial")]
         if isinstance(part, ProductPart):
             rows, down, columns, across, *chunk, step = numbers
             maps.append(ProductMap(rows, columns, down, across, step, *chunk))
+        elif isinstance(part, RowPart):
+            lanes, vector = numbers
+            maps.append(RowMap(lanes, vector, is_serial))
         else:
-            maps.append(RowMap(*numbers) if isinstance(part, RowPart) else PointMap(*numbers))
+            maps.append(PointMap(*numbers))
     operands = _OPERANDS.fullmatch(lines[-2])
     if operands is None:
         _refuse(len(lines) - 1, "operands early or operands late, and flat or not", lines[-2])

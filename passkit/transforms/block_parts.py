@@ -5,7 +5,7 @@ Definitions of the tile's coordinates that several parts have are one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from attrs import evolve
 
@@ -41,14 +41,33 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
     problem = _unsupported(group, multi_nest)
     if problem is not None:
         return problem
-    plain, shared = _in_registers(group, schedule, multi_nest)
+    long: frozenset[int] = frozenset()
+    while isinstance(nest := _read_nests(group, schedule, multi_nest, long), int):
+        long |= {nest}
+    return nest
+
+
+def _read_nests(
+    group: Group, schedule: Schedule, multi_nest: MultiNest, long: frozenset[int]
+) -> BlockNest | Diagnostic | int:
+    """Return the parts of a stitched kernel, or why there are none; or a nest of long rows.
+
+    Args:
+        group: the group.
+        schedule: its schedule.
+        multi_nest: its nests.
+        long: the numbers of nests whose rows have no room in registers, and are computed again.
+            The number of another one is returned.
+    """
+    plain, shared = _in_registers(group, schedule, multi_nest, long)
     values = tuple(a.number for a in shared.arrays)
     layouts = dict(multi_nest.layouts)
     lengths = tuple(_row_length(layouts[k].tile_map) for k in values)
     arrays = shared.buffers(of_row=False, has_offsets=True)
     tile = BlockCoordinates(arrays, lengths)
     parts: list[BlockPart] = []
-    for nest, part in zip(multi_nest.nests, multi_nest_parts(group, plain, shared), strict=True):
+    lowered = multi_nest_parts(group, plain, shared)
+    for k, (nest, part) in enumerate(zip(multi_nest.nests, lowered, strict=True)):
         axes = {} if nest.schedule is None else {a.var.name: a.extent for a in nest.schedule.axes}
         names = tile.define(part.lets)
         read = [read_product_part(s, names, tile) for s in part.stages if isinstance(s, Dot)]
@@ -58,6 +77,8 @@ def block_nest(group: Group, schedule: Schedule) -> BlockNest | Diagnostic:
         for own in (*read, *rest):
             if isinstance(own, Diagnostic):
                 return own
+            if isinstance(own, RowPart) and own.has_kept and own.is_long:
+                return k
             parts.append(own)
     flat = frozenset(b for p in parts if not isinstance(p, ProductPart) for b in p.scattered)
     params = params_of(group.graph)
@@ -111,22 +132,24 @@ def _row_length(tile_map: TileMap) -> int:
 
 
 def _in_registers(
-    group: Group, schedule: Schedule, multi_nest: MultiNest
+    group: Group, schedule: Schedule, multi_nest: MultiNest, long: frozenset[int]
 ) -> tuple[Schedule, SharedPlan]:
     """Return a schedule whose parts have the values between stages in registers, and its memory.
 
-    Threads that go along rows have them there. Threads that go down columns compute them again,
-    but for those that lie where a result does.
+    Threads that go along rows have them there. Threads that go down columns, or along rows that are
+    too long, compute them again, but for those that lie where a result does.
 
     Args:
         group: the group.
         schedule: its schedule.
         multi_nest: its nests.
+        long: the numbers of those whose rows are too long.
     """
-    nests = [
-        n if n.schedule is None else evolve(n, schedule=_without_arrays(n.schedule, frozenset()))
-        for n in multi_nest.nests
-    ]
+    nests = list(multi_nest.nests)
+    for k, nest in enumerate(nests):
+        if nest.schedule is not None:
+            plan = _computed_again(nest.schedule) if k in long else nest.schedule
+            nests[k] = evolve(nest, schedule=_without_arrays(plan, frozenset()))
     plain = evolve(schedule, multi_nest=evolve(multi_nest, nests=tuple(nests)), block=None)
     shared = plan_shared(group, plain)
     for k, (nest, own) in enumerate(zip(nests, shared.parts, strict=True)):
@@ -147,9 +170,13 @@ def _without_arrays(schedule: Schedule, beside: frozenset[int]) -> Schedule:
         )
     if schedule.composition is not Composition.COLUMN:
         return schedule
-    staged = tuple(
-        k for k in schedule.staged if k.place is not Place.SHARED and k.value not in beside
-    )
+    dropped = {k.value for k in schedule.staged if k.place is Place.SHARED or k.value in beside}
+    return _computed_again(schedule, dropped)
+
+
+def _computed_again(schedule: Schedule, dropped: Set[int] | None = None) -> Schedule:
+    """Return the schedule of a part whose stages compute some values again; None means all."""
+    staged = tuple(k for k in schedule.staged if dropped is not None and k.value not in dropped)
     kept = {k.value for k in staged}
     stages = tuple(
         evolve(s, staged=tuple(k for k in s.staged if k in kept)) for s in schedule.stages

@@ -45,6 +45,7 @@ from passkit.transforms.block_values import (
     BlockValues,
     all_of,
     guarded,
+    in_steps,
     index_var,
     less,
     quotient,
@@ -69,6 +70,8 @@ class _Place:
 
 ONCE = _Place(None, None)
 """Once per row."""
+UNROLL = 4
+"""The vectors of a long row that a thread has at a time."""
 
 
 class RowPartBuilder:
@@ -151,6 +154,8 @@ class RowPartBuilder:
     def _loads(self) -> list[Stmt]:
         """Return the loads of what the row has at the thread's own positions."""
         out: list[Stmt] = []
+        if self.map.is_serial:
+            return out
         loops = [s for s in self.part.stages if s.loops]
         inside = {
             y.var.name
@@ -271,7 +276,9 @@ class RowPartBuilder:
             inner, after = self._vector_body(body, _Place(plus(point, k), own), point)
             loop = For(k, literal(0), literal(width), Bind.VECTOR, inner)
             let = index_let(point, self._point(u))
-            out.append(unrolled(u, self.whole, let, loop, *after))
+            inside = (let, loop, *after)
+            one = unrolled(u, self.whole, *inside)
+            out += in_steps(u, self.whole, UNROLL, *inside) if self.map.is_serial else [one]
         if self.own > self.whole:
             number = literal(self.whole)
             place = _Place(plus(point, k), plus(times(number, width), k))

@@ -7,8 +7,8 @@ from functools import reduce
 
 from passkit.ast import Binary, Cast, Expr, SizeOf, Var, const
 from passkit.ast.tidy import replace_children
-from passkit.ir.index import literal
-from passkit.ir.loop import Bind, CachePolicy, For, If, LoopBuffer, Stmt, StorageScope
+from passkit.ir.index import literal, plus
+from passkit.ir.loop import Bind, CachePolicy, For, If, LoopBuffer, Stmt, StorageScope, index_let
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_nest import BlockNest
 from passkit.transforms.nest_values import SizeArguments
@@ -60,6 +60,19 @@ def remainder(a: Expr, divisor: int) -> Expr:
 def unrolled(var: Var, count: int, *body: Stmt) -> Stmt:
     """Return an unrolled loop."""
     return For(var, literal(0), literal(count), Bind.UNROLL, body)
+
+
+def in_steps(var: Var, count: int, step: int, *body: Stmt) -> list[Stmt]:
+    """Return serial loops of ``count`` iterations, of which ``step`` are unrolled at a time."""
+    whole = count // step * step
+    base, number = index_var(f"{var.name}_base"), index_var(f"{var.name}_number")
+    out: list[Stmt] = []
+    if whole:
+        inner = unrolled(number, step, index_let(var, plus(base, number)), *body)
+        out.append(For(base, literal(0), literal(whole), Bind.SERIAL, (inner,), step))
+    if count > whole:
+        out.append(For(var, literal(whole), literal(count), Bind.SERIAL, body))
+    return out
 
 
 def zero_of(dtype: dt.DType) -> Expr:

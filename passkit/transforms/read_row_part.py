@@ -72,6 +72,7 @@ def read_row_part(
         reach=_reach(statements, axis, rows.length, tile),
         partial=frozenset(b for b, at in stores if at.constant != 0),
         scattered=frozenset(),
+        has_kept=any(b.startswith("r") for b, _ in stores),
     )
     written: dict[str, set[Sum]] = {}
     for buffer, at in stores:

@@ -220,7 +220,7 @@ STRIDES = (
 def refused() -> list[tuple[pk.Graph, str, str]]:
     """Return graphs whose groups have no schedule of their parts, with code and text."""
     a, b = pk.var("a", (30, 12), "float64"), pk.var("b", (12, 25), "float64")
-    long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 3000)))
+    long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 4000)))
     wide = o.matmul(pk.var("a", (2, 8)), pk.var("b", (8, 3000)))
     product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
     rows = pk.var("a", (3, 17, 5))

@@ -172,3 +172,28 @@ def test_few_rows_of_many_elements() -> None:
     )
 
     assert maps_of_parts([text]) == [[RowMap, RowMap]]
+
+
+def test_long_rows_are_computed_again() -> None:
+    """A warp goes through a row that its registers have no room for, once for each stage."""
+    texts = (
+        (
+            "x: f64[40, 31]; s = sub(x, reduce_max(x, axis=1, keepdims=true));"
+            "return softmax(reshape(s, (1240,)))"
+        ),
+        (
+            "x: f32[2, 12]; w: f32[12, 1501]; p = matmul(x, w);"
+            "return softmax(p), tanh(sub(p, reduce_max(p, axis=0, keepdims=true)))"
+        ),
+        (
+            "x: f32[1500]; s = softmax(x);"
+            "return reduce_sum(reshape(s, (1, 1500)), axis=1), softmax(reshape(s, (30, 50)))"
+        ),
+    )
+
+    assert all(RowMap in kinds for kinds in maps_of_parts(texts))
+    for text in texts:
+        graph = pk.parse(text)
+        names = [[graph.names[n] for n in graph.nodes if n.op is not None]]
+        (schedule,) = plan(graph, target="cuda", keep_together=names).attrs["schedule"].values()
+        assert any(isinstance(own, RowMap) and own.is_serial for own in schedule.block.parts)

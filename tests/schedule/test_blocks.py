@@ -140,6 +140,20 @@ def test_the_report_shows_the_schedule() -> None:
     assert "64 threads" in str(report)
 
 
+def test_long_rows_are_serial() -> None:
+    """Threads go through rows in a loop, unless they keep points of them in registers."""
+    nest, schedule = block_of("dense_norm")
+    text = block_text(schedule, nest, "y", "cuda").replace("= unroll-thread", "= serial-thread")
+    serial = parse_block(text, nest, CUDA)
+
+    assert [own.is_serial for own in serial.parts if isinstance(own, RowMap)] == [True]
+    assert block_text(serial, nest, "y", "cuda") == text
+    with pytest.raises(ScheduleError, match="p1 keeps points of a row in registers, and a serial"):
+        parse_block(
+            TEXT.replace("= unroll-thread", "= serial-thread"), block_of(ATTENTION)[0], CUDA
+        )
+
+
 def test_operands_are_copied_in_pieces() -> None:
     """The text says how many steps of the operands of a product are copied at a time."""
     nest, _ = block_of(ATTENTION)
