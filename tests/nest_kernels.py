@@ -96,6 +96,13 @@ def graphs() -> Iterator[tuple[str, list[Any]]]:
     yield "softmax150x40", [o.softmax(pk.var("x", (150, 40), f32))]
     yield "unknown_rows", [o.softmax(pk.var("x", ("n", 64), f32))]
     yield "unknown_points", [pk.var("x", ("n", 33), f32) * 2 + pk.var("b", (33,))]
+    yield "unknown_lengths", [o.softmax(pk.var("x", ("n", "m"), f32))]
+    yield "unknown_columns", [o.softmax(pk.var("x", ("n", "m"), f32), axis=0)]
+    yield "unknown_steps", [pk.var("x", ("n", "m"), f32) * 2 + pk.var("b", ("m",))]
+    x = pk.var("x", ("n", 3, "m"), f32)
+    yield "unknown_apart", [x - o.reduce_mean(x, axis=(0, 2), keepdims=True)]
+    x, y = pk.var("x", ("n", "m"), f32), pk.var("y", ("m", "n"), f32)
+    yield "unknown_transpose", [o.transpose(x, (1, 0)) + y]
 
 
 def attention(*shape: int, value: int, is_transposed: bool = False) -> pk.Entry:
@@ -195,7 +202,7 @@ def feeds_of(graph: pk.Graph, sizes: Mapping[str, int] | None = None) -> dict[st
     feeds = {}
     for v in graph.inputs:
         entry = v.entries[0]
-        known = {"n": 5, **(sizes or {})}
+        known = {"n": 5, "m": 37, **(sizes or {})}
         shape = tuple(n if isinstance(n, int) else known[str(n)] for n in entry.shape)
         numbers = rng.standard_normal(shape) * 2
         kind = np.dtype(str(entry.dtype))

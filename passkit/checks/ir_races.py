@@ -4,7 +4,9 @@ It looks at the final form alone. Two accesses to one element by different threa
 a store, are a race unless a barrier of both threads stands between them; threads of different
 blocks never wait for each other. Elements are enumerated for all threads of a block and all
 iterations, so that the answer is exact where indices are sums of literals, indices of threads and
-blocks, and their quotients and remainders. A kernel with any other index is refused.
+blocks, and their quotients and remainders. Where an index has strides that only a call knows, each
+element must belong to one thread (`passkit.checks.own_elements`). A kernel with any other index is
+refused.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from passkit.checks.accesses import MAX_POINTS, ElementAccess, paths_of
 from passkit.checks.affine import UNBOUNDED, Affine, Array, IndexAtom
 from passkit.checks.cross_block import axes_of_quotients, race_of_blocks
 from passkit.checks.last_block import counters_of, race_of_last_blocks
+from passkit.checks.own_elements import has_own_elements
 from passkit.errors import CodeGenError
 from passkit.ir.loop import WARP, KernelIR, LoopBuffer, StorageScope
 from passkit.ir.text import print_statement
@@ -83,7 +86,7 @@ def races(kernel: KernelIR, sizes: Sequence[Extent], blocks: Extent) -> Iterator
         races: list[Race] = []
         for x in partners[y] or ("",):  # an output that shares memory with one of several inputs
             race = next(_global_races(kernel, paths, {x, y}, blocks), None)
-            if race is None:
+            if race is None or has_own_elements(kernel, frozenset((x, y)), sizes, blocks):
                 break
             races.append(race)
         else:

@@ -25,6 +25,7 @@ from passkit.schedule.loop_nest import AxisRole, LoopNest
 from passkit.schedule.nest import AxisPart
 from passkit.schedule.traffic import NestTraffic
 from passkit.target import Target
+from passkit.values.size import known_factor, numel
 
 
 def vector_width(nbytes: int, length: int | None, target: Target) -> int:
@@ -40,7 +41,9 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of a nest without reductions; None for another one.
 
     A block has consecutive points. Each thread loads ``loaded_bytes`` of the inputs, at least
-    one vector of each, before it computes.
+    one vector of each, before it computes. Where no input has an element for each point, vectors do
+    not cross the end of a last axis of unknown extent: neighbouring threads read neighbouring
+    elements.
 
     Args:
         nest: the nest.
@@ -50,6 +53,9 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         return None
     traffic = nest.traffic
     vector = vector_width(traffic.nbytes, None, target)
+    last = nest.axes[-1].extent
+    if len(nest.axes) > 1 and not traffic.streams and not isinstance(last, int):
+        vector = vector_width(traffic.nbytes, known_factor(last), target)
     per_vector = sum(n * vector for n in traffic.stream_nbytes) or traffic.nbytes * vector
     unroll = max(1, min(4, target.rules.loaded_bytes // per_vector))
     threads = 128 if len(traffic.streams) < 2 else 256
@@ -77,6 +83,8 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if not nest.is_reduced or nest.is_column or nest.is_chunked:
         return None
     traffic, length = nest.traffic, nest.row_length
+    if not nest.has_known_rows or length == 0:
+        return _rows_in_steps(nest, target)
     vector = vector_width(traffic.nbytes, nest.vector_length, target)
     vectors = -(-length // vector)
     per_vector = sum(-(-n * vector // 4) for n in (*traffic.stream_nbytes, *traffic.staged_nbytes))
@@ -120,7 +128,8 @@ def rows_read_once(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """
     if not nest.is_reduced or nest.is_column or not (nest.is_read_once or nest.is_chunked):
         return None
-    if not nest.is_chunked and nest.row_length <= target.rules.read_once_length:
+    is_short = nest.has_known_rows and nest.row_length <= target.rules.read_once_length
+    if not nest.is_chunked and is_short:
         return None
     return _rows_in_steps(nest, target)
 
@@ -131,17 +140,28 @@ def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
     A block has a row. Its threads go through it in steps, and each loads ``column_unroll`` vectors
     before it uses the first. A stage computes again what an earlier one computed of an element.
 
+    A row of unknown length has a warp, and a block several rows. Where there are ``few_rows``, it
+    has a block, as a long row has. So the bits of a row depend on its length, and on no other size
+    that only a call knows.
+
     Args:
         nest: a nest whose last axis is reduced.
         target: the GPU.
     """
-    traffic, length = nest.traffic, nest.row_length
+    traffic, rules = nest.traffic, target.rules
     vector = vector_width(traffic.nbytes, nest.vector_length, target)
-    vectors = -(-length // vector)
-    limit = min(target.rules.column_threads, target.limits.block_threads)
+    vectors = max(1, -(-nest.row_length // vector))
+    limit = min(rules.column_threads, target.limits.block_threads)
     threads = max(WARP, min(limit, 1 << (-(-vectors // 2) - 1).bit_length()))
-    most = max(1, target.rules.column_unroll // max(1, len(traffic.streams)))
-    unroll = max(1, min(most, vectors // threads))
+    unroll = max(1, rules.column_unroll // max(1, len(traffic.streams)))
+    per_block = 1
+    if nest.has_known_rows:
+        unroll = max(1, min(unroll, vectors // threads))
+    else:
+        rows = numel(a.extent for a in nest.axes if a.role is AxisRole.KEPT)
+        is_few = isinstance(rows, int) and rows <= rules.few_rows
+        threads, per_block = (limit, 1) if is_few else (WARP, 4)
+    row_parts = [AxisPart(Bind.THREAD_Y, per_block)] if per_block > 1 else []
     parts = [AxisPart(Bind.SERIAL, None)]
     if unroll > 1:
         parts.append(AxisPart(Bind.UNROLL, unroll))
@@ -149,12 +169,12 @@ def _rows_in_steps(nest: LoopNest, target: Target) -> Sequence[Action]:
     if vector > 1:
         parts.append(AxisPart(Bind.VECTOR, vector))
     loaded = unroll * sum(-(-n * vector // 4) for n in traffic.stream_nbytes)
-    registers = min(target.limits.thread_registers, nest.registers(target.rules) + loaded)
+    registers = min(target.limits.thread_registers, nest.registers(rules) + loaded)
     return (
-        *distribution(nest, AxisRole.KEPT, ()),
+        *distribution(nest, AxisRole.KEPT, row_parts),
         *distribution(nest, AxisRole.REDUCED, parts),
         *recomputed(nest),
-        LaunchBlocks(resident_blocks(threads, registers, target.limits)),
+        LaunchBlocks(resident_blocks(threads * per_block, registers, target.limits)),
     )
 
 
@@ -169,10 +189,9 @@ def columns(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """
     if not nest.is_column or not (nest.is_read_once or nest.is_chunked):
         return None
-    vectors = -(-_column_count(nest) // _column_vector(nest, target))
-    threads = min(WARP, max(8, 1 << (vectors - 1).bit_length()))
+    threads = min(WARP, max(8, _power_above(_column_vectors(nest, target))))
     down = target.rules.column_threads // threads
-    while down > 1 and down * 2 > nest.row_length:
+    while down > 1 and nest.has_known_rows and down * 2 > nest.row_length:
         down //= 2
     return _column_actions(nest, target, threads, down)
 
@@ -191,27 +210,31 @@ def columns_in_passes(nest: LoopNest, target: Target) -> Sequence[Action] | None
     if not nest.is_column or nest.is_read_once or nest.is_chunked:
         return None
     vector = _column_vector(nest, target)
-    vectors = -(-_column_count(nest) // vector)
     least = -(-target.rules.column_bytes // (vector * nest.traffic.nbytes))
-    threads = 1 << (min(vectors, least) - 1).bit_length()
+    threads = _power_above(min(_column_vectors(nest, target), least))
     down = 1
     most = min(target.rules.column_rows, target.limits.block_threads // threads)
-    while down * 2 <= min(most, nest.row_length):
+    most = min(most, nest.row_length) if nest.has_known_rows else most
+    while down * 2 <= most:
         down *= 2
     return _column_actions(nest, target, threads, down)
 
 
-def _column_count(nest: LoopNest) -> int:
-    """Return the number of columns of a nest, which is known."""
+def _power_above(count: int) -> int:
+    """Return the least power of two that is not below a number; of 0 it is 2."""
+    return 1 << (count - 1).bit_length()
+
+
+def _column_vectors(nest: LoopNest, target: Target) -> int:
+    """Return the vectors of a row of columns; if their number is unknown, those of a warp."""
     last = nest.axes[-1].extent
-    assert isinstance(last, int)
-    return last
+    return -(-last // _column_vector(nest, target)) if isinstance(last, int) else WARP
 
 
 def _column_vector(nest: LoopNest, target: Target) -> int:
     """Return the columns of a vector."""
     widest = max(nest.traffic.nbytes, *nest.total_nbytes)
-    return vector_width(widest, _column_count(nest), target)
+    return vector_width(widest, known_factor(nest.axes[-1].extent), target)
 
 
 def _column_actions(nest: LoopNest, target: Target, threads: int, down: int) -> Sequence[Action]:
@@ -229,7 +252,9 @@ def _column_actions(nest: LoopNest, target: Target, threads: int, down: int) -> 
     traffic, vector = nest.traffic, _column_vector(nest, target)
     threads = max(threads, WARP // down)
     per_row = max(1, len(traffic.streams))
-    unroll = max(1, min(target.rules.column_unroll // per_row, nest.row_length // down))
+    unroll = max(1, target.rules.column_unroll // per_row)
+    if nest.has_known_rows:
+        unroll = max(1, min(unroll, nest.row_length // down))
     parts = [AxisPart(Bind.SERIAL, None)]
     if unroll > 1:
         parts.append(AxisPart(Bind.UNROLL, unroll))
@@ -262,7 +287,9 @@ def short_rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     if not nest.is_reduced or nest.is_column or nest.is_chunked:
         return None
     traffic, length = nest.traffic, nest.row_length
-    if length > target.rules.short_row or (length > WARP and length % WARP == 0):
+    if not nest.has_known_rows or length > target.rules.short_row:
+        return None
+    if length > WARP and length % WARP == 0:
         return None
     elements = next((length // s for s in (1, 2, 4) if _fits(length, s, traffic, target)), 0)
     if not elements:
@@ -293,6 +320,35 @@ def short_rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         CacheRows(vector, pitch),
         LaunchBlocks(resident_blocks(4 * WARP, registers, target.limits)),
     )
+
+
+def single_elements(nest: LoopNest, target: Target) -> Sequence[Action]:
+    """Return the schedule of a nest that no other rule has a legal schedule for.
+
+    Each thread has one element at a time: a block 128 points, a warp a row, or the threads of a
+    warp a column each. So it holds the fewest registers, and computes each value in one place.
+
+    Args:
+        nest: the nest.
+        target: the GPU.
+    """
+    threads = (AxisPart(Bind.THREAD_X, WARP),)
+    steps = (AxisPart(Bind.SERIAL, None),)
+    if nest.is_column:
+        return (
+            *distribution(nest, AxisRole.KEPT, ()),
+            *distribution(nest, AxisRole.REDUCED, steps),
+            *distribution(nest, AxisRole.COLUMN, threads),
+            *_recomputations(nest),
+        )
+    if nest.is_reduced:
+        rows = () if nest.is_chunked else (AxisPart(Bind.THREAD_Y, 4),)
+        return (
+            *distribution(nest, AxisRole.KEPT, rows),
+            *distribution(nest, AxisRole.REDUCED, (*steps, *threads)),
+            *_recomputations(nest),
+        )
+    return distribution(nest, AxisRole.KEPT, (AxisPart(Bind.THREAD_X, 4 * WARP),))
 
 
 def _fits(length: int, share: int, traffic: NestTraffic, target: Target) -> bool:
@@ -328,7 +384,12 @@ def recomputed(nest: LoopNest) -> tuple[Action, ...]:
 
     They load the inputs as `in_registers` does, and compute values again in each stage.
     """
-    return (*cached_inputs(nest), *(Recompute(nest.value_names[k]) for k in nest.all_recomputed))
+    return (*cached_inputs(nest), *_recomputations(nest))
+
+
+def _recomputations(nest: LoopNest) -> tuple[Action, ...]:
+    """Return the actions that compute values again in each stage."""
+    return tuple(Recompute(nest.value_names[k]) for k in nest.all_recomputed)
 
 
 def cached_inputs(nest: LoopNest) -> tuple[Action, ...]:
@@ -343,5 +404,6 @@ RULES = (
     ("rows_read_once", rows_read_once),
     ("short_rows", short_rows),
     ("rows", rows),
+    ("single_elements", single_elements),
 )
 """The built-in rules by name, in the order in which they are tried."""

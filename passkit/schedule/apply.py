@@ -32,6 +32,7 @@ from passkit.schedule.limits import held_registers, resident_blocks
 from passkit.schedule.loop_nest import AxisRole, LoopNest, groups_of
 from passkit.schedule.nest import AxisGroup, AxisPart, BlockTile, NestSchedule, WarpTile
 from passkit.target import Target
+from passkit.values.size import at_least
 
 
 def apply(nest: LoopNest, target: Target, actions: Iterable[Action]) -> NestSchedule | Diagnostic:
@@ -198,7 +199,8 @@ class ScheduleBuilder(AxisBuilder):
         if size is None:
             axis.is_closed = True
             whole = axis.extent if axis.chunk is None else axis.chunk
-            assert isinstance(whole, int)
+            if not isinstance(whole, int):
+                return Diagnostic("axis.unknown_rest", {"action": action, "extent": whole})
             size = -(-whole // axis.count)
         if size < 1:
             return Diagnostic("axis.size", {"action": action, "size": size})
@@ -217,8 +219,8 @@ class ScheduleBuilder(AxisBuilder):
         (axis,) = axes
         parts = tuple(reversed(axis.parts))
         if axis.role is AxisRole.REDUCED:
-            assert isinstance(axis.extent, int)
-            if axis.count < axis.extent and (not parts or parts[0].bind is not Bind.SERIAL):
+            has_steps = bool(parts) and parts[0].bind is Bind.SERIAL
+            if not has_steps and not at_least(axis.count, axis.extent):
                 data = {"axis": axis.name, "count": axis.count, "extent": axis.extent}
                 return Diagnostic("axis.uncovered", data)
             return AxisGroup(axis.axes, parts)

@@ -210,8 +210,9 @@ def _check_memory(schedule: NestSchedule, nest: LoopNest, target: Target) -> Dia
     nbytes = shared_nbytes(schedule, nest)
     if nbytes > target.scratch:
         return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": target.scratch})
-    count = nest.operations * group.size_of(Bind.UNROLL) * group.size_of(Bind.VECTOR)
-    if count > target.rules.unrolled_ops:
+    copies = group.size_of(Bind.UNROLL) * group.size_of(Bind.VECTOR)
+    count = nest.operations * copies
+    if copies > 1 and count > target.rules.unrolled_ops:
         return Diagnostic("limit.unroll", {"count": count, "limit": target.rules.unrolled_ops})
     return None
 

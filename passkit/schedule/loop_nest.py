@@ -25,7 +25,7 @@ from passkit.schedule.stages import split_stages
 from passkit.schedule.template_loops import operator_names
 from passkit.schedule.traffic import NestTraffic, traffic_of
 from passkit.target.heuristics import NestHeuristics
-from passkit.values.size import Extent
+from passkit.values.size import Extent, known_factor
 
 NEST = "n0"
 """The name of the only nest of a kernel."""
@@ -199,16 +199,23 @@ class LoopNest:
 
     @cached_property
     def row_length(self) -> int:
-        """Return the number of points of a row, which is 1 if nothing is reduced."""
+        """Return the number of points of a row, which is 1 if nothing is reduced.
+
+        Of a row of unknown length it is what divides this length, see `has_known_rows`.
+        """
         lengths = (a.length for a in self.axes if a.role is AxisRole.REDUCED)
-        return prod(n for n in lengths if isinstance(n, int))
+        return prod(known_factor(n) for n in lengths)
 
     @property
     def vector_length(self) -> int:
         """Return a number that a vector along the last axis divides, so that it crosses no end."""
         last = self.axes[-1]
-        assert isinstance(last.length, int) and isinstance(last.extent, int)
-        return gcd(last.length, last.extent)
+        return gcd(known_factor(last.length), known_factor(last.extent))
+
+    @cached_property
+    def has_known_rows(self) -> bool:
+        """Return whether the number of points of a row is known."""
+        return all(isinstance(a.length, int) for a in self.axes if a.role is AxisRole.REDUCED)
 
     @cached_property
     def total_nbytes(self) -> tuple[int, ...]:

@@ -143,8 +143,7 @@ class NestSchedule:
         """Return the number of blocks of the grid.
 
         Args:
-            extents: the extents of the axes of the nest. The last one is a number if the schedule
-                has columns.
+            extents: the extents of the axes of the nest.
         """
         if self.transpose is not None:
             pairs = zip(self.kept.axes, self.transpose.sizes, strict=True)
@@ -154,9 +153,7 @@ class NestSchedule:
         if self.columns is None:
             return blocks
         (number,) = self.columns.axes
-        columns = extents[number]
-        assert isinstance(columns, int)  # the planner sees to that
-        return blocks * -(-columns // self.columns.chunk)
+        return blocks * ((extents[number] + (self.columns.chunk - 1)) // self.columns.chunk)
 
     @property
     def vector(self) -> int:

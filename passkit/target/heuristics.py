@@ -208,6 +208,8 @@ class NestHeuristics:
         loaded_bytes: bytes that a thread of an elementwise kernel loads before it computes.
         read_once_length: elements of a row from which on a row that is read once is not kept in
             registers.
+        few_rows: rows of unknown length, at most, of which each has a block: about as many as a GPU
+            has multiprocessors. Of more rows each has a warp.
         column_threads: threads of a block that reduces columns.
         column_unroll: vectors that a thread of such a block loads before it uses the first.
         column_rows: threads of a block that share a column which several stages read.
@@ -244,6 +246,7 @@ class NestHeuristics:
     staged_registers: int = 64
     loaded_bytes: int = 32
     read_once_length: int = 2048
+    few_rows: int = 128
     column_threads: int = 256
     column_unroll: int = 8
     column_rows: int = 64

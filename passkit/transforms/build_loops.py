@@ -35,7 +35,7 @@ from passkit.ir.loop import (
 from passkit.schedule.nest import AxisGroup
 from passkit.transforms.nest_values import NestValues, Point
 from passkit.values import dtype as dt
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent, divide_exactly, known_factor, numel
 
 
 class LoopBuilder(NestValues):
@@ -187,13 +187,13 @@ class LoopBuilder(NestValues):
         """
         start, stop, length = self._row_range()
         base = Var("base", dt.int64)
-        if length % step == 0 and not isinstance(stop, Select):
+        if known_factor(length) % step == 0 and not isinstance(stop, Select):
             return [], [For(base, start, stop, Bind.SERIAL, body(base, None), step)]
         lets: list[Stmt] = []
         if isinstance(stop, Select):
             lets.append(index_let(Var("stop", dt.int64), stop))
             stop = Var("stop", dt.int64)
-        if length < step:
+        if isinstance(length, int) and length < step:
             return lets, [For(base, start, stop, Bind.SERIAL, body(base, stop), step)]
         whole = Var("whole", dt.int64)
         rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
@@ -204,21 +204,22 @@ class LoopBuilder(NestValues):
             For(base, whole, stop, Bind.SERIAL, body(base, stop), step),
         ]
 
-    def _row_range(self) -> tuple[Expr, Expr, int]:
-        """Return the first point of the row's part, its end, and its length unless it is last."""
+    def _row_range(self) -> tuple[Expr, Expr, Extent]:
+        """Return the first point of the row's part, its end, and its length unless it is last.
+
+        With ``has_counted_chunks`` points are counted from its begin on.
+        """
         axes = self.domain.reduced
         length = numel(a.length for a in axes)
-        assert isinstance(length, int)
-        if axes[0].chunk is None:
-            return literal(0), literal(length), length
-        extent = numel(a.extent for a in axes)
-        assert isinstance(extent, int)
-        start = times(self.domain.axes[0].var, length)
-        end = plus(start, literal(length))
-        if extent % length == 0:
+        if axes[0].chunk is None or self.has_counted_chunks:
+            return literal(0), self.sizes.size(length), length
+        start = self._chunk_start(axes[0])
+        end = plus(start, self.sizes.size(length))
+        if divide_exactly(axes[0].extent, length) is not None:
             return start, end, length
-        is_short = Binary("<", end, literal(extent), dt.bool_)
-        return start, Select(is_short, end, literal(extent), dt.int64), length
+        extent = self.sizes.size(axes[0].extent)
+        is_short = Binary("<", end, extent, dt.bool_)
+        return start, Select(is_short, end, extent, dt.int64), length
 
     # Loop nests of stages.
 
@@ -313,6 +314,9 @@ class LoopBuilder(NestValues):
         if has_vector:
             var, size, bind = loops.pop(0)
             statements = (For(var, literal(0), literal(size), bind, statements),)
+        if group is self.schedule.reduced:
+            of_chunk = self._chunk_guard({s.var.name.rpartition("_")[0]: s.var for s in lets})
+            statements = statements if of_chunk is None else (If(of_chunk, statements),)
         statements = (*lets, *statements)
         if guard is not None:
             statements = (If(guard, statements),)
@@ -325,7 +329,7 @@ class LoopBuilder(NestValues):
 
     def _axes_at(
         self, group: AxisGroup, point: Var, position: Expr, name: str
-    ) -> tuple[tuple[Stmt, ...], dict[str, Expr], Expr | None]:
+    ) -> tuple[tuple[LetStmt, ...], dict[str, Expr], Expr | None]:
         """Return definitions in front of the vector loop, the axes' indices, and a guard.
 
         The guard is the condition that the vector at ``point`` exists, for reduced axes that are
@@ -335,17 +339,15 @@ class LoopBuilder(NestValues):
         guard: Expr | None = None
         if group is self.schedule.reduced:
             count = numel(a.extent for a in axes)
-            assert isinstance(count, int)
             if self._is_serial():
                 guard = None if self.limit is None else Binary("<", point, self.limit, dt.bool_)
-            elif count % group.chunk:
+            elif isinstance(count, int) and count % group.chunk:
                 guard = Binary("<", point, literal(count), dt.bool_)
         vector = group.size_of(Bind.VECTOR)
-        last = axes[-1].extent
-        if len(axes) == 1:
+        if len(axes) == 1 and not self.has_counted_chunks:
             return (), {axes[0].var.name: plus(point, position)}, guard
-        lets: list[Stmt] = []
-        if isinstance(last, int) and last % vector == 0:  # a vector lies in one row of the group
+        lets: list[LetStmt] = []
+        if known_factor(axes[-1].extent) % vector == 0:  # a vector lies in one row of the group
             values = self._decoded(group, point)
             named: dict[str, Expr] = {}
             for axis, value in values.items():

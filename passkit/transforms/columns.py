@@ -35,7 +35,7 @@ from passkit.ir.rewrite import combined
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.nest_values import Point
 from passkit.values import dtype as dt
-from passkit.values.size import Extent
+from passkit.values.size import Extent, known_factor
 
 
 class ColumnBuilder(LoopBuilder):
@@ -54,14 +54,14 @@ class ColumnBuilder(LoopBuilder):
         self.unroll = schedule.reduced.size_of(Bind.UNROLL)
         self.results: dict[str, LoopBuffer] = {}
         axis = self.domain.axes[schedule.columns.axes[0]]
-        assert isinstance(axis.extent, int)
         self.column_axis, columns = axis.var, axis.extent
-        tiles = -(-columns // self.across)
+        tiles = (columns + (self.across - 1)) // self.across
         block, outer = self._loop_variable(Bind.GRID), Var("outer", dt.int64)
         tx, ty = self._loop_variable(Bind.THREAD_X), self._loop_variable(Bind.THREAD_Y)
         self.column = Var("column", dt.int64)
-        tile = literal(0) if tiles == 1 else Binary("%", block, literal(tiles), dt.int64)
-        rest = block if tiles == 1 else Binary("//", block, literal(tiles), dt.int64)
+        count_of_tiles = self.sizes.size(tiles)
+        tile = literal(0) if tiles == 1 else Binary("%", block, count_of_tiles, dt.int64)
+        rest = block if tiles == 1 else Binary("//", block, count_of_tiles, dt.int64)
         body: list[Stmt] = [
             index_let(block, ThreadIndex(Bind.GRID)),
             index_let(ty, ThreadIndex(Bind.THREAD_Y)),
@@ -71,8 +71,8 @@ class ColumnBuilder(LoopBuilder):
         ]
         self._bind_axes(schedule.kept, outer, body)
         exists: Expr | None = None
-        if columns % self.across:
-            exists = Binary("<", self.column, literal(columns), dt.bool_)
+        if known_factor(columns) % self.across:
+            exists = Binary("<", self.column, self.sizes.size(columns), dt.bool_)
         passes = [k for k, s in enumerate(stages) if _is_pass(s)]
         for k, stage in enumerate(stages):
             is_followed = k < passes[-1]
@@ -85,7 +85,7 @@ class ColumnBuilder(LoopBuilder):
             body += [*loops, *self._combine(stage, is_followed)]
         return tuple(body)
 
-    def _first_column(self, tile: Expr, tiles: int) -> Expr:
+    def _first_column(self, tile: Expr, tiles: Extent) -> Expr:
         """Return the first column of the thread, in the tile of columns of this number."""
         own = times(self._loop_variable(Bind.THREAD_X), self.width)
         return own if tiles == 1 else plus(times(tile, self.across), own)
@@ -128,18 +128,27 @@ class ColumnBuilder(LoopBuilder):
         ``base`` is the first of these rows; ``stop`` the end of the rows, if not all exist.
         """
         self.cached = {}
-        (axis,) = [a for a in self.domain.axes if a.reduced]
+        reduced = self.schedule.reduced
+        assert reduced is not None
         u = self._loop_variable(Bind.UNROLL)
         row = Var(f"row{self.stage_number}", dt.int64)
         self.stage_number += 1
         where = plus(plus(base, times(u, self.down)), self._loop_variable(Bind.THREAD_Y))
-        values = {axis.var.name: row, self.column_axis.name: plus(self.column, self._position())}
+        values = self._decoded(reduced, row)
+        axes: list[Stmt] = []
+        for name, value in values.items() if len(values) > 1 or self.has_counted_chunks else ():
+            var = Var(f"{name}_{row.name}", dt.int64)
+            axes.append(index_let(var, value))
+            values[name] = var
+        of_chunk = self._chunk_guard(values)
+        values[self.column_axis.name] = plus(self.column, self._position())
         for s in stage.before:
             values[s.var.name] = Load(_column_array(s), self._position(), s.var.dtype)
         at = Point(row, self._position(), values)
 
         def unrolled(*body: Stmt) -> Stmt:
-            inner: tuple[Stmt, ...] = body
+            inner: tuple[Stmt, ...] = body if of_chunk is None else (If(of_chunk, body),)
+            inner = (*axes, *inner)
             if stop is not None:
                 inner = (If(Binary("<", row, stop, dt.bool_), inner),)
             inner = (index_let(row, where), *inner)
@@ -154,8 +163,8 @@ class ColumnBuilder(LoopBuilder):
                 value = Load(load.buffer, self._index(load.index, at), load.dtype)
                 out.append(unrolled(*self._each_column((StoreStmt(name, self._local(), value),))))
                 self.cached[load.buffer, normal(load.index, self.extents)] = name
-        reduced = [self._reducing(s, at) for s in stage.body]
-        statements = tuple(s for s in reduced if s is not None)
+        body = [self._reducing(s, at) for s in stage.body]
+        statements = tuple(s for s in body if s is not None)
         out.append(unrolled(*self._each_column(statements)))
         return tuple(out)
 

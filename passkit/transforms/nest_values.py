@@ -12,7 +12,7 @@ from attrs import field, frozen
 
 from passkit.analysis.domain import Axis, Domain
 from passkit.ast import Binary, Expr, Load, SizeOf, Var
-from passkit.ast.index import Extents, Sum, normal
+from passkit.ast.index import Extents, Sum, normal, ravel
 from passkit.ast.stage import Fold, KernelAST, Let, Place, Prefetch, Stage, Store
 from passkit.ast.tidy import loads_of, replace_children
 from passkit.ast.walk import has_loads
@@ -32,7 +32,7 @@ from passkit.ir.loop import (
 from passkit.ir.rewrite import substitute
 from passkit.schedule.nest import AxisGroup, NestSchedule
 from passkit.values import dtype as dt
-from passkit.values.size import Extent, Size, numel
+from passkit.values.size import Extent, Size, divide_exactly, known_factor, numel
 
 _VARIABLES = {
     Bind.GRID: "block",
@@ -46,9 +46,14 @@ _VARIABLES = {
 
 
 class SizeArguments:
-    """The sizes that are arguments of the kernel, named ``n0``, ``n1``, … in order of use."""
+    """The sizes that are arguments of the kernel, named ``n0``, ``n1``, … in order of use.
 
-    def __init__(self) -> None:
+    With ``has_factors`` a size such as ``4*n`` in an index is 4 times an argument, which shows that
+    vectors of 4 elements are aligned.
+    """
+
+    def __init__(self, has_factors: bool = False) -> None:
+        self.has_factors = has_factors
         self.names: dict[Extent, str] = {}
 
     def argument(self, size: Extent) -> Expr:
@@ -56,10 +61,22 @@ class SizeArguments:
         name = self.names.setdefault(size, f"n{len(self.names)}")
         return Var(name, dt.int64)
 
+    def size(self, size: Extent) -> Expr:
+        """Return a size: a literal, an argument, or an argument times the number that divides it.
+
+        The latter is with ``has_factors`` only.
+        """
+        if isinstance(size, int):
+            return literal(size)
+        factor = known_factor(size) if self.has_factors else 1
+        if factor == 1:
+            return self.argument(size)
+        return times(self.argument(size // factor), factor)
+
     def settle(self, x: Expr) -> Expr:
         """Return ``x`` with literals in place of known sizes, and arguments for symbols."""
         if isinstance(x, SizeOf):
-            return self.argument(x.size) if isinstance(x.size, Size) else literal(int(x.size))
+            return self.size(x.size)
         return replace_children(x, self.settle)
 
 
@@ -92,13 +109,16 @@ class NestValues:
         self, ast: KernelAST, domain: Domain, schedule: NestSchedule, aliased: frozenset[str]
     ) -> None:
         self.ast, self.domain, self.schedule, self.aliased = ast, domain, schedule, aliased
-        self.sizes = SizeArguments()
+        unknown = {k for k, a in enumerate(domain.axes) if isinstance(a.extent, Size)}
+        outer = {*schedule.kept.axes[:1]}
+        self.sizes = SizeArguments(has_factors=not unknown <= outer)
         self.extents: Extents = domain.extents
         self.arrays: dict[str, LoopBuffer] = {}
         self.registers = {b.name: b for b in ast.scratch if b.place is Place.LANES}
         self.cached: dict[tuple[str, Sum], str] = {}
         self.stage_number = 0
         self.limit: Expr | None = None  # the end of a row whose vectors are tested
+        self.has_counted_chunks = self._has_counted_chunks()
 
     def _bind_axes(self, group: AxisGroup, point: Expr, out: list[Stmt]) -> None:
         """Define the axes of a group from its point, in ``out``."""
@@ -106,20 +126,60 @@ class NestValues:
             out.append(index_let(Var(name, dt.int64), value))
 
     def _decoded(self, group: AxisGroup, point: Expr) -> dict[str, Expr]:
-        """Return the index of each axis of a group at a point, by name."""
+        """Return the index of each axis of a group at a point, by name.
+
+        With ``has_counted_chunks`` the points of a chunk are counted from its begin on.
+        """
         axes = [self.domain.axes[k] for k in group.axes]
         values: dict[str, Expr] = {}
-        stride = 1
+        stride: Extent = 1
         for k, axis in reversed(list(enumerate(axes))):
             value = point
             if stride != 1:
-                value = Binary("//", value, literal(stride), dt.int64)
+                value = Binary("//", value, self.sizes.size(stride), dt.int64)
             if k > 0:
-                extent = known_extent(axis)
-                value = Binary("%", value, literal(extent), dt.int64)
-                stride *= extent
+                value = Binary("%", value, self.sizes.size(axis.length), dt.int64)
+                stride = axis.length * stride
+            if axis.chunk is not None and self.has_counted_chunks:
+                value = plus(self._chunk_start(axis), value)
             values[axis.var.name] = value
         return dict(reversed(values.items()))
+
+    def _has_counted_chunks(self) -> bool:
+        """Return whether the points of a chunk are counted from its begin on, and tested.
+
+        So are those of several axes, and points that are stored where the last chunk may be
+        shorter: their elements follow from the chunk and the count then.
+        """
+        reduced = self.domain.reduced
+        axis = next((a for a in reduced if a.chunk is not None), None)
+        if axis is None or len(reduced) > 1:
+            return axis is not None
+        stages = self.ast.phases[0].parts[0].stages
+        loops = [stage for stage in stages if isinstance(stage, Stage) and stage.loops]
+        of_points = [s for stage in loops for s in stage.body]
+        has_stores = any(isinstance(s, Store) and self._is_param(s.buffer) for s in of_points)
+        return has_stores and divide_exactly(axis.extent, axis.length) is None
+
+    def _chunk_start(self, axis: Axis) -> Expr:
+        """Return where the chunk of a row begins along the axis that is reduced in chunks."""
+        number = self.domain.axes[0].var
+        if axis.length == 1:
+            return number
+        return Binary("*", number, self.sizes.size(axis.length), dt.int64)
+
+    def _chunk_guard(self, values: Mapping[str, Expr]) -> Expr | None:
+        """Return the condition that a point is within the last chunk, if that may be shorter.
+
+        None also without ``has_counted_chunks``: then the bounds of loops end the chunk. ``values``
+        are the indices of the reduced axes.
+        """
+        axis = next((a for a in self.domain.reduced if a.chunk is not None), None)
+        if axis is None or not self.has_counted_chunks:
+            return None
+        if divide_exactly(axis.extent, axis.length) is not None:
+            return None
+        return Binary("<", values[axis.var.name], self.sizes.size(axis.extent), dt.bool_)
 
     # Statements and expressions.
 
@@ -140,16 +200,10 @@ class NestValues:
     def _is_own_row(self, index: Expr) -> bool:
         """Return whether an index of several kept axes is the number of the row."""
         axes = [self.domain.axes[k] for k in self.schedule.kept.axes]
-        if (
-            len(axes) < 2
-            or has_loads(index)
-            or not all(isinstance(a.extent, int) for a in axes[1:])
-        ):
+        if len(axes) < 2 or has_loads(index):
             return False
-        row: Expr = axes[0].var
-        for axis in axes[1:]:
-            row = plus(times(row, known_extent(axis)), axis.var)
-        return normal(index, self.extents) == normal(row, self.extents)
+        row = ravel([a.var for a in axes], tuple(a.extent for a in axes), self.extents)
+        return normal(index, self.extents) == row
 
     def _statement(self, s: object, at: Point) -> Stmt | None:
         """Return a statement of a stage at a point; None for one without effect on a GPU."""
@@ -215,11 +269,12 @@ class NestValues:
         if any(a.reduced for a in self.domain.axes[: len(self.schedule.kept.axes)]):
             return None
         length = numel(a.extent for a in self.domain.reduced)
-        assert isinstance(length, int)
-        if self.domain.reduced[0].chunk is not None:  # the chunk begins at the base
-            return plus(at.base, at.position) if len(self.domain.kept) == 1 else None
+        if any(a.chunk is not None for a in self.domain.reduced):  # it begins at the base
+            is_flat = len(self.domain.kept) == 1 and not self.has_counted_chunks
+            return plus(at.base, at.position) if is_flat else None
         row = self._row_variable()
-        return plus(plus(times(row, length), at.base), at.position)
+        first = row if length == 1 else Binary("*", row, self.sizes.size(length), dt.int64)
+        return plus(plus(first, at.base), at.position)
 
     def _row_variable(self) -> Expr:
         """Return the variable of the row that is read and written."""
@@ -263,9 +318,3 @@ class NestValues:
                 if at == self.domain.point_index:
                     load_at.setdefault(at, load)
         return list(load_at.values())
-
-
-def known_extent(axis: Axis) -> int:
-    """Return the extent of an axis, which is a number: the planner sees to that."""
-    assert isinstance(axis.extent, int), axis
-    return axis.extent

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
 from operator import index
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -262,6 +262,15 @@ def divide_exactly(a: Extent, b: Extent) -> Extent | None:
             return None
         total = factor + total
     return total
+
+
+def known_factor(size: Extent) -> int:
+    """Return the largest number that divides a size, whatever its symbols are; of 0 it is 0.
+
+    >>> known_factor(12), known_factor(Size.symbol("n") * 8 + 4)
+    (12, 4)
+    """
+    return gcd(*(c for _, c in _terms(size)))
 
 
 def _divide_by_sum(a: Size, b: Extent) -> Extent | None:

@@ -126,7 +126,7 @@ RACES = {
         r"y0\[block \* 128 \+ 0\], of threads"
     ),
     "let holds: bool = id < 101\nif holds {\nt[id + 28] = 1.0:f32\n}": r"t\[128\], which is not",
-    "for serial p = block * 512 + id to n0 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indices that",
+    "for serial p = block * 512 + id to n0 * 64 step 128 {\ny0[p] = x0[p]\n}": r"y0\[\?\]: indi",
     "y0[block * 128 + id] = 1.0:f32\ny0[block * 256 + id] = 1.0:f32": r"y0\[\?\]: indices that",
     "y0[block * 128 + cast(x0[id], i64)] = 1.0:f32": r"y0\[\?\]: indices that are not understood",
     "index row: i64 = block * 4 + ty\nif row >= n0 {\nreturn\n}\n"

@@ -6,13 +6,16 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.frontends import tf_graphdef
 from tests.command import json_of, passkit, raise_error_of, text_of
 from tests.planned import plan
+from tests.schedule.nests import rule
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = str(ROOT / "examples/models/digits.pb")
@@ -197,8 +200,13 @@ def test_schedules_of_nests_are_printed_for_cuda(tmp_path: Path) -> None:
         "x: f32[4096, 1024]; t = reduce_sum(exp(x), axis=1); w: f32[n, 64, m];"
         "u = reduce_sum(w, axis=1); return t, u"
     )
-    text = text_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
-    rows = json_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
+
+    def none(nest: Any, target: Any) -> Any:
+        return Diagnostic("domain.axes")
+
+    with rule(none, "elementwise"), rule(none, "single_elements"):
+        text = text_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
+        rows = json_of("show", str(model), "--schedule", "--target", "cuda", "--fusion", "xla")
     by_name = {row["name"]: row["nest"] for row in rows["schedule"]}
 
     assert (
@@ -212,7 +220,7 @@ def test_schedules_of_nests_are_printed_for_cuda(tmp_path: Path) -> None:
     assert by_name["t"]["rule"] == "rows" and by_name["t"]["resources"]["threads"] == 128
     assert by_name["t"]["text"].splitlines()[0].strip() in text
     assert f"  no schedule of a nest: {by_name['u']['reason']}\n  thread[i0<n, i1<m" in text
-    assert by_name["u"]["code"] == "domain.extent"
+    assert by_name["u"]["code"] == "domain.axes"
 
 
 def test_schedules_of_chunks_and_join_are_printed_together(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from passkit.values.size import evaluate
 from tests.kernel_interpreter import KernelFault, run_kernel
 from tests.nest_kernels import NestProgram, feeds_of, program, programs
 
-SIZES = {"n": 5}
+SIZES = {"n": 5, "m": 37}
 NARROW = {"rtol": 2e-2, "atol": 1e-2}
 WIDE = {"rtol": 3e-5, "atol": 1e-5}
 

@@ -25,7 +25,7 @@ from tests.emulator.device import EmulatedDevice, EmulatedError, LaunchOptions
 from tests.kernel_interpreter import KernelFault, run_kernel
 from tests.nest_kernels import feeds_of, program
 
-SIZES = {"n": 5}
+SIZES = {"n": 5, "m": 37}
 
 
 @frozen

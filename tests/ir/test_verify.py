@@ -47,13 +47,13 @@ def test_every_transform_keeps_the_invariants(tmp_path: Path) -> None:
             verify(parse_kernel_ir(file.read_text()), form, file.stem)
 
 
-@pytest.mark.parametrize("columns, is_nest", [(5, True), ("n", False)])
-def test_a_number_of_columns_that_is_not_known_is_no_nest(columns: Any, is_nest: bool) -> None:
+@pytest.mark.parametrize("columns", [5, "n"])
+def test_a_number_of_columns_need_not_be_known(columns: Any) -> None:
     """A variance along the first axis, which shifts by the first row, has several stages."""
     x = pk.var("x", (200, columns))
 
-    assert (program_of("variance", [pk.ops.reduce_variance(x, axis=0)]) is not None) == is_nest
-    assert (program_of("sum", [pk.ops.reduce_sum(x, axis=0)]) is not None) == is_nest
+    assert program_of("variance", [pk.ops.reduce_variance(x, axis=0)]) is not None
+    assert program_of("sum", [pk.ops.reduce_sum(x, axis=0)]) is not None
 
 
 def test_blocks_are_counted_by_counters_of_the_kernel() -> None:

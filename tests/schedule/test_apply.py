@@ -42,6 +42,7 @@ WIDE_TURNED = (
     'return add(cast(transpose(x, axes=(1, 0)), dtype="float32"), y)'
 )
 FOLDED = "x: f32[4, 6, 8, 16]; return sub(x, reduce_mean(x, axis=(1, 3), keepdims=true))"
+UNKNOWN = "x: f32[m, 6*n]; return softmax(x, axis=1)"
 X, Y, V, U, S = Bind.THREAD_X, Bind.THREAD_Y, Bind.VECTOR, Bind.UNROLL, Bind.SERIAL
 KEEP = SetScope("exp_1", StorageScope.REGISTER)
 READ = CacheRead("x0", StorageScope.REGISTER)
@@ -99,6 +100,19 @@ ILLEGAL: list[tuple[str, str, tuple[Any, ...], str]] = [
         r"split i1 2 serial: axis i1 has no open",
     ),
     ("axis.uncovered", SOFTMAX, WIDE, r"the parts of axis i1 have 128 points together, of 1024"),
+    ("axis.uncovered", UNKNOWN, WIDE, r"the parts of axis i1 have 128 points together, of 6\*n"),
+    (
+        "axis.unknown_rest",
+        UNKNOWN,
+        (SplitAxis("i1", None, X),),
+        r"split i1 rest thread_x: only a call knows how many of the 6\*n steps are left",
+    ),
+    (
+        "bind.vector_length",
+        UNKNOWN,
+        (*ROWS, *ROW[:2], STEPS, Recompute("exp_1")),
+        r"vectors of 4 elements do not divide axis i1 of 6",
+    ),
     (
         "recompute.value",
         SOFTMAX,

@@ -18,7 +18,7 @@ from passkit.schedule.rules import remove_schedule_rule
 from passkit.schedule.text import pack_text
 from tests.packs import GRAPHS, chain, chains, o, program, program_of
 from tests.planned import plan, target
-from tests.schedule.nests import CUDA
+from tests.schedule.nests import CUDA, rule
 
 TEXT = """\
 schedule reduce_sum_1 for cuda threads 1x256 blocks 6 {
@@ -165,14 +165,19 @@ def test_rows_of_several_warps_have_a_block_of_their_own() -> None:
 
 
 def test_parts_without_a_nest_take_the_other_path() -> None:
-    """Rows of unknown length have no schedule, and the reason of the kernel names the part."""
+    """If rules have no schedule of rows, the reason of the kernel names the part."""
     graph = pk.Graph([chain(0, 300), o.reduce_sum(pk.var("c", (40, "n")), axis=1)])
     names = [graph.names[e.node] for e in graph.outputs]
-    (report,) = pk.templates(graph, target="cuda", keep_together=[names])
+
+    def none(nest: Any, gpu: Any) -> Any:
+        return Diagnostic("domain.axes")
+
+    with rule(none, "rows_read_once"), rule(none, "rows"), rule(none, "single_elements"):
+        (report,) = pk.templates(graph, target="cuda", keep_together=[names])
 
     assert report.nest is not None and report.nest.resources is None
     assert report.nest.diagnostic is not None and report.nest.diagnostic.code == "pack.part"
-    reason = "part 1 has no schedule of a nest: axis i1 has the extent n; a number is needed"
+    reason = "part 1 has no schedule of a nest: it reduces other axes than its kernel"
     assert reason in str(report.nest)
 
 

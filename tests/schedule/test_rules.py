@@ -116,15 +116,21 @@ def test_a_kernel_without_a_rule_has_no_nest() -> None:
     """A diagnostic in place of actions is the reason if no other rule applies."""
 
     def none(nest: Any, target: Any) -> Any:
-        return Diagnostic("domain.empty", {"axis": "i0"})
+        return Diagnostic("domain.axes")
 
-    with rule(none, "elementwise"):
+    def nothing(nest: Any, target: Any) -> Any:
+        return None
+
+    with rule(none, "elementwise"), rule(none, "single_elements"):
         (group,) = pk.templates(pk.parse(ADD), target="cuda")
     assert group.nest.rule == "" and group.nest.resources is None
-    assert "no schedule of a nest: axis i0, over which it reduces, has no elements" in str(group)
-    with rule(lambda nest, target: None, "elementwise"):
+    assert "no schedule of a nest: it reduces other axes than its kernel" in str(group)
+    with rule(nothing, "elementwise"), rule(nothing, "single_elements"):
         (group,) = pk.templates(pk.parse(ADD), target="cuda")
     assert group.nest.as_dict()["code"] == "rule.none"
+    with rule(nothing, "elementwise"):
+        (group,) = pk.templates(pk.parse(ADD), target="cuda")
+    assert group.nest.rule == "single_elements"
 
 
 def test_a_rule_must_make_a_legal_schedule() -> None:
