@@ -8,7 +8,7 @@ from math import gcd
 from attrs import frozen
 
 from passkit.ast.expr import Binary, Const, Expr, SizeOf, Unary, Var
-from passkit.ast.index import Sum, add, normal
+from passkit.ast.index import Sum, add, normal, times
 from passkit.ast.walk import minimum_operands
 from passkit.values.size import Extent, at_least, divide_exactly, known_factor
 
@@ -41,7 +41,9 @@ class SizeBounds:
         if not self._is_index(x):
             return False
         gap = add(Sum((), limit - 1), x, -1)
-        return self._is_natural(gap) or any(self._is_natural(add(gap, f, -1)) for f in self.facts)
+        return self._is_natural(gap) or any(
+            self._is_natural(rest) for f in self.facts for rest in _less(gap, f)
+        )
 
     def _is_index(self, x: Sum) -> bool:
         """Return whether a sum is of indices, of which none is negative, and of natural numbers."""
@@ -124,6 +126,23 @@ class SizeBounds:
                 for limit in minimum_operands(b, {}):
                     gap = add(self.sum(limit), self.sum(a), -1)
                     yield positive(gap) if op == "<" else gap
+
+
+def _less(x: Sum, fact: Sum) -> Iterator[Sum]:
+    """Yield sums that ``x`` is not below, up to a factor, if ``fact`` is not negative.
+
+    They are ``x - fact``, and multiples of both in which an atom is left out.
+    """
+    yield add(x, fact, -1)
+    own = dict(x.terms)
+    for atom, c in fact.terms:
+        k = own.get(atom, 0)
+        if not isinstance(k, int) or not isinstance(c, int) or k >= 0 or c >= 0 or k == c:
+            continue
+        if k % c == 0:
+            yield add(x, fact, -(k // c))
+        elif c % k == 0:
+            yield add(times(x, c // k), fact, -1)
 
 
 def positive(x: Sum) -> Sum:

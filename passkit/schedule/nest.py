@@ -14,7 +14,7 @@ from math import prod
 from attrs import frozen
 
 from passkit.ir.loop import Bind, LaunchShape
-from passkit.values.size import Extent, numel
+from passkit.values.size import Extent, numel, quotient_above
 
 
 @frozen
@@ -153,7 +153,7 @@ class NestSchedule:
         if self.columns is None:
             return blocks
         (number,) = self.columns.axes
-        return blocks * ((extents[number] + (self.columns.chunk - 1)) // self.columns.chunk)
+        return blocks * quotient_above(extents[number], self.columns.chunk)
 
     @property
     def vector(self) -> int:

@@ -35,7 +35,7 @@ from passkit.ir.rewrite import combined
 from passkit.transforms.build_loops import LoopBuilder
 from passkit.transforms.nest_values import Point
 from passkit.values import dtype as dt
-from passkit.values.size import Extent, known_factor
+from passkit.values.size import Extent, known_factor, quotient_above
 
 
 class ColumnBuilder(LoopBuilder):
@@ -55,7 +55,7 @@ class ColumnBuilder(LoopBuilder):
         self.results: dict[str, LoopBuffer] = {}
         axis = self.domain.axes[schedule.columns.axes[0]]
         self.column_axis, columns = axis.var, axis.extent
-        tiles = (columns + (self.across - 1)) // self.across
+        tiles = quotient_above(columns, self.across)
         block, outer = self._loop_variable(Bind.GRID), Var("outer", dt.int64)
         tx, ty = self._loop_variable(Bind.THREAD_X), self._loop_variable(Bind.THREAD_Y)
         self.column = Var("column", dt.int64)

@@ -273,6 +273,16 @@ def known_factor(size: Extent) -> int:
     return gcd(*(c for _, c in _terms(size)))
 
 
+def quotient_above(size: Extent, divisor: int) -> Extent:
+    """Return the least size that times a positive number is not below another size.
+
+    >>> quotient_above(13, 4), quotient_above(Size.symbol("n") * 8, 4)
+    (4, 2*n)
+    """
+    exact = divide_exactly(size, divisor)
+    return (size + (divisor - 1)) // divisor if exact is None else exact
+
+
 def _divide_by_sum(a: Size, b: Extent) -> Extent | None:
     """Return the polynomial ``a / b`` for a sum ``b``, or None if ``b`` does not divide ``a``.
 
