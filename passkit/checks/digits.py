@@ -8,7 +8,7 @@ from passkit.ast.expr import Binary, Const, Expr, SizeOf, Var
 from passkit.ast.index import Sum
 from passkit.checks.mixed_radix import are_digits
 from passkit.checks.size_bounds import SizeBounds
-from passkit.values.size import Extent, Size, divide_exactly, known_factor
+from passkit.values.size import Extent, Size, at_least, divide_exactly, known_factor
 
 Path = Hashable
 """How a digit is computed from an index, the same for all indices with equal paths."""
@@ -24,6 +24,12 @@ def digits_of(index: Sum, bounds: SizeBounds) -> dict[str, Path]:
         bounds: what is known of its variables.
     """
     return _Digits(bounds).variables(index)
+
+
+def _degree(size: Extent) -> tuple[int, str]:
+    """Return the key by which the coefficients of an index are tried, the last one first."""
+    terms = size.terms if isinstance(size, Size) else ()
+    return max((len(monomial) for monomial, _ in terms), default=0), str(size)
 
 
 class _Digits:
@@ -58,7 +64,8 @@ class _Digits:
         if not sizes and self._are_digits(x):
             yield x, ()
             return
-        for size in dict.fromkeys(sizes or (c for _, c in x.terms if c != 1)):
+        sizes = sorted(sizes, key=_degree, reverse=True) or [c for _, c in x.terms if c != 1]
+        for size in dict.fromkeys(sizes):
             whole: list[tuple[Expr, Extent]] = []
             rest: list[tuple[Expr, Extent]] = []
             for atom, c in x.terms:
@@ -78,10 +85,18 @@ class _Digits:
                 for level, path in self._levels(low):
                     yield level, ("%", size, path)
                 return
+        yield x, ()
 
     def _are_digits(self, x: Sum) -> bool:
-        """Return whether the atoms of a sum with known coefficients are digits by their extents."""
-        return are_digits((c, self.bounds.count(atom)) for atom, c in x.terms)
+        """Return whether each atom of a sum with known coefficients is a remainder of a quotient.
+
+        All larger coefficients, and the constant, are multiples of what an atom counts to then.
+        """
+        counts = [(c, self.bounds.count(atom)) for atom, c in x.terms]
+        periods = [c * n for c, n in counts if isinstance(n, int) and n > 1]
+        pairs = [(c, k) for c, _ in counts for k in periods if at_least(c, k)]
+        pairs += [(x.constant, k) for k in periods]
+        return are_digits(counts) and all(divide_exactly(c, k) is not None for c, k in pairs)
 
     def _add_digits(self, x: Sum, path: Path) -> None:
         """Add the atoms of a sum with known coefficients that are digits of it in a mixed radix."""

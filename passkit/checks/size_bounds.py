@@ -137,12 +137,11 @@ def _less(x: Sum, fact: Sum) -> Iterator[Sum]:
     own = dict(x.terms)
     for atom, c in fact.terms:
         k = own.get(atom, 0)
-        if not isinstance(k, int) or not isinstance(c, int) or k >= 0 or c >= 0 or k == c:
-            continue
-        if k % c == 0:
-            yield add(x, fact, -(k // c))
-        elif c % k == 0:
-            yield add(times(x, c // k), fact, -1)
+        up, down = divide_exactly(k, c), divide_exactly(c, k)
+        if up is not None and up != 1 and at_least(up, 1):
+            yield add(x, fact, up * -1)
+        elif down is not None and down != 1 and at_least(down, 1):
+            yield add(times(x, down), fact, -1)
 
 
 def positive(x: Sum) -> Sum:
