@@ -141,10 +141,13 @@ def has_own_elements(
 
 
 def _limits(sizes: Sequence[Extent]) -> Iterator[Extent]:
-    """Yield the symbolic sizes, and the dividends in them."""
+    """Yield the symbolic sizes, and the dividends in them, also times powers of two.
+
+    Such a power divides a size that is an argument times a number, as vectors count it.
+    """
     for size in sizes:
         if isinstance(size, Size):
-            yield size
+            yield from (size * (1 << k) for k in range(5))
             for monomial, _ in size.terms:
                 yield from _limits([a.numerator for a in monomial if isinstance(a, Quotient)])
 
@@ -226,7 +229,7 @@ class _Collector:
             total = add(total, Sum(((_ELEMENT, 1),)))
             bounds = evolve(bounds, extents={**bounds.extents, _ELEMENT.name: width})
         threads = {k: p for k, p in digits_of(total, bounds).items() if k in self.needed}
-        threads |= {k: ("is", n) for k, n in at.only.items() if k in self.needed}
+        threads |= {k: Path(("is", n)) for k, n in at.only.items() if k in self.needed}
         self.is_understood &= threads.keys() == self.needed
         self.accesses.append(_Access(threads, at.sides))
 

@@ -74,10 +74,19 @@ class SizeBounds:
 
     def count(self, atom: Expr) -> Extent | None:
         """Return an exclusive upper bound of an atom of a sum; None if none is known."""
+        own, by_facts = self.count_by_form(atom), self._count_by_facts(atom)
+        if own is None or (isinstance(own, int) and by_facts is not None and by_facts < own):
+            return by_facts
+        return own
+
+    def count_by_form(self, atom: Expr) -> Extent | None:
+        """Return the exclusive upper bound that an atom has as a variable, quotient or remainder.
+
+        None if none is known.
+        """
         match atom:
             case Var(name):
-                count = self.extents.get(name)
-                return self._count_by_facts(atom) if count is None else count
+                return self.extents.get(name)
             case Binary("%", _, b) if isinstance(b, (Const, SizeOf)):
                 return self.sum(b).constant
             case Binary("//", a, b) if isinstance(b, (Const, SizeOf)):
