@@ -255,7 +255,7 @@ class _InBlock:
         if low.size > MAX_POINTS or int((high - low).max()) > MAX_POINTS:
             return None
         if not np.array_equal(low, high):
-            counts = high - low + 1
+            counts = np.maximum(high - low + 1, 0)  # 0 where the conditions contradict each other
             if counts.sum() > MAX_POINTS:
                 return None
             ends = np.cumsum(counts)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from passkit.ast.expr import Binary, Const, Expr, Load, SizeOf, Var, const, size_of
-from passkit.ast.index import Sum, add
+from passkit.ast.index import Sum, add, normal
 from passkit.ast.tidy import replace_children
 from passkit.ast.walk import loads, minimum_operands, walk
 from passkit.checks.digits import Path, digits_of
@@ -34,8 +34,9 @@ from passkit.ir.loop import (
     expressions_of,
     walk_statements,
 )
+from passkit.ir.rewrite import substitute
 from passkit.values.dtype import bool_, int64
-from passkit.values.size import Extent, Quotient, Size
+from passkit.values.size import Extent, Quotient, Size, divide_exactly
 
 _THREADS = {bind: f"@{bind.value}" for bind in (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)}
 _GRID = _THREADS[Bind.GRID]
@@ -131,7 +132,9 @@ def has_own_elements(
         for name, n in zip(kernel.sizes, sizes, strict=True)
     }
     needed = frozenset(name for name, n in extents.items() if n != 1)
-    bounds = SizeBounds(extents, (), tuple(_limits((blocks, *sizes))))
+    products = _products(kernel, values)
+    limits = tuple(dict.fromkeys(_limits((blocks, *sizes, *products))))
+    bounds = SizeBounds(extents, (), limits)
     collector = _Collector(names, needed)
     collector.body(kernel.body, _Position(values, bounds, {}))
     accesses = collector.accesses
@@ -140,14 +143,26 @@ def has_own_elements(
     )
 
 
-def _limits(sizes: Sequence[Extent]) -> Iterator[Extent]:
-    """Yield the symbolic sizes, and the dividends in them, also times powers of two.
+def _products(kernel: KernelIR, values: Mapping[str, Expr]) -> Iterator[Extent]:
+    """Yield the products of sizes in a kernel: an argument times a number, or another argument.
 
-    Such a power divides a size that is an argument times a number, as vectors count it.
+    ``values`` are the arguments.
     """
+    for s in walk_statements(kernel.body):
+        for x in (y for whole in expressions_of(s) for y in walk(whole)):
+            match x:
+                case Binary("*", Var(name), b) if name in values:
+                    total = normal(Binary("*", values[name], substitute(b, values), int64), {})
+                    if not total.terms:
+                        yield total.constant
+
+
+def _limits(sizes: Sequence[Extent]) -> Iterator[Extent]:
+    """Yield the symbolic sizes and the dividends in them, and how many vectors they are."""
     for size in sizes:
         if isinstance(size, Size):
-            yield from (size * (1 << k) for k in range(5))
+            parts = (divide_exactly(size, width) for width in (1, 2, 4, 8, 16))
+            yield from (n for n in parts if n is not None)
             for monomial, _ in size.terms:
                 yield from _limits([a.numerator for a in monomial if isinstance(a, Quotient)])
 

@@ -94,10 +94,14 @@ class SizeBounds:
                 highest = self._highest(dividend)
                 if isinstance(highest, int) and isinstance(divisor, int):
                     return highest // divisor + 1
+                least: Extent | None = None
                 for limit in self.limits:
                     quotient = divide_exactly(limit, divisor)
-                    if quotient is not None and self.is_below(dividend, limit):
-                        return quotient
+                    if quotient is None or (least is not None and at_least(quotient, least)):
+                        continue
+                    if self.is_below(dividend, limit):
+                        least = quotient
+                return least
         return None
 
     def _count_by_facts(self, atom: Expr) -> int | None:

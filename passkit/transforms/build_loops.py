@@ -178,7 +178,8 @@ class LoopBuilder(NestValues):
     ) -> tuple[list[Stmt], list[Stmt]]:
         """Return definitions, and the loops through a row, or a block's chunk of one, in steps.
 
-        What is left behind the last whole step has a loop of its own.
+        What is left behind the last whole step has a loop of its own, except where each point of a
+        chunk is tested anyway.
 
         Args:
             step: the points of a step.
@@ -193,7 +194,7 @@ class LoopBuilder(NestValues):
         if isinstance(stop, Select):
             lets.append(index_let(Var("stop", dt.int64), stop))
             stop = Var("stop", dt.int64)
-        if isinstance(length, int) and length < step:
+        if self.has_counted_chunks or (isinstance(length, int) and length < step):
             return lets, [For(base, start, stop, Bind.SERIAL, body(base, stop), step)]
         whole = Var("whole", dt.int64)
         rows = stop if start == literal(0) else Binary("-", stop, start, dt.int64)
