@@ -10,7 +10,9 @@ import pytest
 
 import passkit as pk
 from tests.emulator.fake_driver import fake_cuda
+from tests.planned import target
 
+PLAIN = target("cuda", nests=False)
 COLUMNS = "x: f32[n, m]; return reduce_sum(x, axis=0)"
 STORED = """x: f32[n, m]; y: f32[n, m]; z = mul(x, y)
 return z, reduce_sum(z, axis=0), reduce_max(z, axis=0)"""
@@ -28,7 +30,7 @@ def compiled_run(text: str, rows: int, columns: int, rng: Any) -> tuple[Any, lis
         for n in graph.inputs
     }
     with fake_cuda():
-        exe = pk.compile(graph, target="cuda", keep_together=names)
+        exe = pk.compile(graph, target=PLAIN, keep_together=names)
         return exe, exe(feeds), pk.interpret(graph, feeds)
 
 

@@ -1,222 +1,214 @@
-extern "C" __global__ void packed(const float *__restrict__ x0, const float *__restrict__ x1, const double *__restrict__ x2, const float *__restrict__ x3, const float *__restrict__ x4, float *__restrict__ y0, float *__restrict__ y1, double *__restrict__ y2, float *__restrict__ y3, float *__restrict__ y4, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3, const int64_t n4, const int64_t n5, const int64_t n6, const int64_t n7, const int64_t n8, const int64_t n9, const int64_t n10, const int64_t n11) {
-  extern __shared__ __align__(64) unsigned char scratch[];
-  double *const s0 = (double *)(scratch + 0);
-  for (int64_t block = blockIdx.x; block < n11; block += gridDim.x) {
-    if (block < n1) {
-      const int64_t tile = block;
-      const int64_t low = tile * 8192;
-      const int64_t high = low + 8192 < n0 ? low + 8192 : n0;
-      {
-        const int64_t i0_vectors = aligned<4>(x0 + low) && aligned<4>(y0 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x0_vector_ahead[2][4];
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_vectors) take(x0_vector_ahead[i0_step], x0 + i0_first);
-          }
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_vectors) break;
-            const int64_t i0_first = low + i0_here * 4;
-            float (&x0_vector)[4] = x0_vector_ahead[i0_step];
-            __align__(16) float y0_vector[4];
-            #pragma unroll
-            for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              y0_vector[i0_k] = x0_vector[i0_k] + 1.0f;
-            }
-            put(y0 + i0_first, y0_vector);
-          }
-        }
-        const int64_t i0_rest = low + i0_vectors * 4;
-        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-          y0[i0] = x0[i0] + 1.0f;
-        }
-      }
-    } else if (block < n4) {
-      const int64_t tile = block - n1;
-      const int64_t i0_end = tile * n3 + n3 < n2 ? tile * n3 + n3 : n2;
-      for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
-        float reduce_sum_1_lanes = 0.0f;
-        {
-          const int64_t i1_vectors = n0 % 4 == 0 ? n0 / 4 : 0;
-          for (int64_t i1_vector = threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x) {
-            __align__(16) float x1_vector_ahead[2][4];
-            #pragma unroll
-            for (int i1_step = 0; i1_step < 2; ++i1_step) {
-              const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-              const int64_t i1_first = i1_here * 4;
-              if (i1_here < i1_vectors) take_any(x1_vector_ahead[i1_step], x1 + i0 * n0 + i1_first);
-            }
-            #pragma unroll
-            for (int i1_step = 0; i1_step < 2; ++i1_step) {
-              const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-              if (i1_here >= i1_vectors) break;
-              const int64_t i1_first = i1_here * 4;
-              float (&x1_vector)[4] = x1_vector_ahead[i1_step];
-              #pragma unroll
-              for (int i1_k = 0; i1_k < 4; ++i1_k) {
-                const float reduce_sum_1_term = x1_vector[i1_k];
-                reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
-              }
-            }
-          }
-          const int64_t i1_rest = i1_vectors * 4;
-          for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-            const float reduce_sum_1_term = x1[i0 * n0 + i1];
-            reduce_sum_1_lanes = reduce_sum_1_lanes + reduce_sum_1_term;
-          }
-        }
-        float reduce_sum_1 = reduce_sum_1_lanes;
+struct packed_words {
+  const float *x0, *x1;
+  const double *x2;
+  const float *x3, *x4;
+  float *y0, *y1;
+  double *y2;
+  float *y3, *y4;
+  int64_t n0, n1, n2, n3, n4, n5, n6, n7, n8, n9, n10, n11, n12, n13, n14;
+};
+extern "C" __global__ void __launch_bounds__(256, 3) packed(const __grid_constant__ packed_words words) {
+  const uint64_t *const pack_words = (const uint64_t *)&words;
+  __shared__ __align__(16) unsigned char pack_shared[2048];
+  if ((int)blockIdx.x < (int)words.n8) {
+    const int pack_part = part_of<2>(pack_words + 16, blockIdx.x);
+    const float *const x0 = (const float *)pack_words[pack_part * 3 + 0];
+    float *const y0 = (float *)pack_words[pack_part * 3 + 5];
+    const int n0 = (int)pack_words[pack_part + 10];
+    const int pack_x = threadIdx.x % 128;
+    const int pack_group = threadIdx.x / 128;
+    const int pack_block = ((int)blockIdx.x - (int)pack_words[pack_part + 16]) * 2 + pack_group;
+    if (pack_block < (int)pack_words[pack_part + 21]) {
+      __align__(16) float x0_r[8];
+      __align__(16) float y0_v0[4];
+      const int block = pack_block;
+      const int tx = pack_x;
+      const int first = block * 1024;
+      if (first + 1024 <= n0 & (((uint64_t)x0 | (uint64_t)y0) & 15) == 0) {
         #pragma unroll
-        for (unsigned o = 16; o; o >>= 1) {
-          if (o >= blockDim.x) continue;
-          const float other = __shfl_xor_sync(threads_of_row(), reduce_sum_1, o);
-          const float a = threadIdx.x & o ? other : reduce_sum_1, b = threadIdx.x & o ? reduce_sum_1 : other;
-          reduce_sum_1 = a + b;
+        for (int u = 0; u < 2; ++u) {
+          load_stream<4>(x0_r + u * 4, x0 + (tx * 4 + first) + u * 512);
         }
-        if (threadIdx.x == 0) y1[i0] = reduce_sum_1;
-      }
-    } else if (block < n7) {
-      const int64_t tile = block - n4;
-      const int64_t low = tile * 512;
-      const int64_t high = low + 512 < n5 ? low + 512 : n5;
-      {
-        const int64_t i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += blockDim.x * blockDim.y) {
-          const int64_t i1_first = low + i1_vector * 2;
-          __align__(16) double s0_vector[2];
+        #pragma unroll
+        for (int u = 0; u < 2; ++u) {
           #pragma unroll
-          for (int i1_k = 0; i1_k < 2; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
-            if (i1 < high) {
-              s0_vector[i1_k] = 0.0;
-            }
+          for (int k = 0; k < 4; ++k) {
+            y0_v0[k] = x0_r[u * 4 + k] + 1.0f;
           }
-          #pragma unroll 4
-          for (int64_t i0 = 0; i0 < n6; ++i0) {
-            __align__(16) double x2_vector[2];
-            take_some(x2_vector, x2 + i1_first + i0 * n5, high - i1_first);
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 2; ++i1_k) {
-              const int64_t i1 = i1_first + i1_k;
-              if (i1 < high) {
-                s0_vector[i1_k] = s0_vector[i1_k] + x2_vector[i1_k];
-              }
-            }
-          }
-          put_some(s0 + i1_first - low, s0_vector, high - i1_first);
+          store_vector<4>(y0 + (tx * 4 + first) + u * 512, y0_v0);
         }
-        const int64_t i1_rest = i1_vectors ? high : low;
-        for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-          double reduce_sum_1_total = 0.0;
-          #pragma unroll 4
-          for (int64_t i0 = 0; i0 < n6; ++i0) {
-            reduce_sum_1_total = reduce_sum_1_total + x2[i1 + i0 * n5];
-          }
-          s0[i1 - low] = reduce_sum_1_total;
+      } else {
+        const int end = first + 1024 < n0 ? first + 1024 : n0;
+        #pragma unroll 1
+        for (int point = first + tx; point < end; point += 128) {
+          y0[point] = x0[point] + 1.0f;
         }
       }
-      {
-        const int64_t i1_vectors = n5 % 2 == 0 ? (high - low + 1) / 2 : 0;
-        for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x * blockDim.y) {
-          __align__(16) double s0_vector_ahead[2][2];
-          #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
-            const int64_t i1_first = low + i1_here * 2;
-            if (i1_here < i1_vectors) take_some(s0_vector_ahead[i1_step], s0 + i1_first - low, high - i1_first);
-          }
-          #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
-            if (i1_here >= i1_vectors) break;
-            const int64_t i1_first = low + i1_here * 2;
-            double (&s0_vector)[2] = s0_vector_ahead[i1_step];
-            __align__(16) double y2_vector[2];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 2; ++i1_k) {
-              const int64_t i1 = i1_first + i1_k;
-              if (i1 < high) {
-                y2_vector[i1_k] = s0_vector[i1_k];
-              }
-            }
-            put_some(y2 + i1_first, y2_vector, high - i1_first);
+    }
+  } else if ((int)blockIdx.x < (int)words.n9) {
+    const float *const x0 = (const float *)words.x1;
+    float *const y0 = (float *)words.y1;
+    const int64_t n0 = (int64_t)words.n2;
+    const int pack_x = threadIdx.x % 32;
+    const int pack_y = threadIdx.x / 32 % 4;
+    const int pack_group = threadIdx.x / 128;
+    const int pack_block = ((int)blockIdx.x - (int)words.n8) * 2 + pack_group;
+    if (pack_block < (int)words.n13) {
+      __align__(16) float x0_r[12];
+      if ((((uint64_t)x0) & 15) == 0) {
+        const int64_t block = pack_block;
+        const int64_t ty = pack_y;
+        const int64_t tx = pack_x;
+        const int64_t row = block * 4 + ty;
+        if (row >= n0) return;
+        #pragma unroll
+        for (int64_t u = 0; u < 3; ++u) {
+          if (tx * 4 + u * 128 < 300) {
+            load_stream<4>(x0_r + u * 4, x0 + (row * 300 + tx * 4) + u * 128);
           }
         }
-        const int64_t i1_rest = i1_vectors ? high : low;
-        for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-          y2[i1] = s0[i1 - low];
+        float reduce_sum_1 = 0.0f;
+        #pragma unroll
+        for (int64_t u = 0; u < 3; ++u) {
+          if (tx * 4 + u * 128 < 300) {
+            #pragma unroll
+            for (int64_t k = 0; k < 4; ++k) {
+              reduce_sum_1 = reduce_sum_1 + x0_r[u * 4 + k];
+            }
+          }
+        }
+        #pragma unroll
+        for (int o = 16; o; o /= 2) {
+          const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+          reduce_sum_1 = reduce_sum_1 + other;
+        }
+        if (tx == 0) {
+          y0[row] = reduce_sum_1;
+        }
+      } else {
+        const int64_t block = pack_block;
+        const int64_t ty = pack_y;
+        const int64_t tx = pack_x;
+        const int64_t row = block * 4 + ty;
+        if (row >= n0) return;
+        #pragma unroll
+        for (int64_t u = 0; u < 3; ++u) {
+          if (tx * 4 + u * 128 < 300) {
+            #pragma unroll
+            for (int64_t element = 0; element < 4; ++element) {
+              load_stream<1>(x0_r + u * 4 + element, x0 + (row * 300 + tx * 4 + u * 128) + element);
+            }
+          }
+        }
+        float reduce_sum_1 = 0.0f;
+        #pragma unroll
+        for (int64_t u = 0; u < 3; ++u) {
+          if (tx * 4 + u * 128 < 300) {
+            #pragma unroll
+            for (int64_t k = 0; k < 4; ++k) {
+              reduce_sum_1 = reduce_sum_1 + x0_r[u * 4 + k];
+            }
+          }
+        }
+        #pragma unroll
+        for (int o = 16; o; o /= 2) {
+          const float other = __shfl_xor_sync(0xffffffffu, reduce_sum_1, o);
+          reduce_sum_1 = reduce_sum_1 + other;
+        }
+        if (tx == 0) {
+          y0[row] = reduce_sum_1;
         }
       }
-    } else if (block < n9) {
-      const int64_t tile = block - n7;
-      const int64_t low = tile * 8192;
-      const int64_t high = low + 8192 < n8 ? low + 8192 : n8;
-      {
-        const int64_t i0_vectors = aligned<4>(x3 + low) && aligned<4>(y3 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x3_vector_ahead[2][4];
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_vectors) take(x3_vector_ahead[i0_step], x3 + i0_first);
-          }
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_vectors) break;
-            const int64_t i0_first = low + i0_here * 4;
-            float (&x3_vector)[4] = x3_vector_ahead[i0_step];
-            __align__(16) float y3_vector[4];
-            #pragma unroll
-            for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              y3_vector[i0_k] = x3_vector[i0_k] + 1.0f;
-            }
-            put(y3 + i0_first, y3_vector);
-          }
+    }
+  } else if ((int)blockIdx.x < (int)words.n10) {
+    const double *const x0 = (const double *)words.x2;
+    double *const y0 = (double *)words.y2;
+    const int64_t n0 = (int64_t)words.n3;
+    const int64_t n1 = (int64_t)words.n4;
+    const int pack_x = threadIdx.x % 32;
+    const int pack_y = threadIdx.x / 32 % 8;
+    const int pack_block = (int)blockIdx.x - (int)words.n9;
+    __align__(16) double reduce_sum_1_sum[1];
+    __align__(16) double x0_r[8];
+    double *const reduce_sum_1_sums = (double *)(pack_shared + 0);
+    const int64_t block = pack_block;
+    const int64_t ty = pack_y;
+    const int64_t tx = pack_x;
+    const int64_t column = block % n0 * 32 + tx;
+    const int64_t whole = 128;
+    reduce_sum_1_sum[0] = 0.0;
+    if (column < n1) {
+      #pragma unroll 1
+      for (int64_t base = 0; base < whole; base += 64) {
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          load_stream<1>(x0_r + u, x0 + (base + ty + u * 8) * n1 + column);
         }
-        const int64_t i0_rest = low + i0_vectors * 4;
-        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-          y3[i0] = x3[i0] + 1.0f;
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          reduce_sum_1_sum[0] = reduce_sum_1_sum[0] + x0_r[u];
         }
       }
-    } else {
-      const int64_t tile = block - n9;
-      const int64_t low = tile * 8192;
-      const int64_t high = low + 8192 < n10 ? low + 8192 : n10;
-      {
-        const int64_t i0_vectors = aligned<4>(x4 + low) && aligned<4>(y4 + low) ? (high - low) / 4 : 0;
-        for (int64_t i0_vector = threadIdx.y * blockDim.x + threadIdx.x; i0_vector < i0_vectors; i0_vector += 2 * blockDim.x * blockDim.y) {
-          __align__(16) float x4_vector_ahead[2][4];
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            const int64_t i0_first = low + i0_here * 4;
-            if (i0_here < i0_vectors) take(x4_vector_ahead[i0_step], x4 + i0_first);
-          }
-          #pragma unroll
-          for (int i0_step = 0; i0_step < 2; ++i0_step) {
-            const int64_t i0_here = i0_vector + i0_step * (blockDim.x * blockDim.y);
-            if (i0_here >= i0_vectors) break;
-            const int64_t i0_first = low + i0_here * 4;
-            float (&x4_vector)[4] = x4_vector_ahead[i0_step];
-            __align__(16) float y4_vector[4];
-            #pragma unroll
-            for (int i0_k = 0; i0_k < 4; ++i0_k) {
-              const float x0_0 = x4_vector[i0_k];
-              y4_vector[i0_k] = x0_0 - expf(x0_0);
-            }
-            put(y4 + i0_first, y4_vector);
+      #pragma unroll 1
+      for (int64_t base = whole; base < 150; base += 64) {
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < 150) {
+            load_stream<1>(x0_r + u, x0 + (base + ty + u * 8) * n1 + column);
           }
         }
-        const int64_t i0_rest = low + i0_vectors * 4;
-        for (int64_t i0 = i0_rest + threadIdx.y * blockDim.x + threadIdx.x; i0 < high; i0 += blockDim.x * blockDim.y) {
-          const float x0_0 = x4[i0];
-          y4[i0] = x0_0 - expf(x0_0);
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < 150) {
+            reduce_sum_1_sum[0] = reduce_sum_1_sum[0] + x0_r[u];
+          }
+        }
+      }
+    }
+    store_vector<1>(reduce_sum_1_sums + ty * 32 + tx, reduce_sum_1_sum);
+    __syncthreads();
+    if (ty == 0) {
+      #pragma unroll
+      for (int64_t y = 1; y < 8; ++y) {
+        reduce_sum_1_sum[0] = reduce_sum_1_sum[0] + reduce_sum_1_sums[tx + y * 32];
+      }
+    }
+    if (ty == 0 & column < n1) {
+      y0[column] = reduce_sum_1_sum[0];
+    }
+  } else {
+    const float *const x0 = (const float *)words.x4;
+    float *const y0 = (float *)words.y4;
+    const int n0 = (int)words.n5;
+    const int pack_x = threadIdx.x % 128;
+    const int pack_group = threadIdx.x / 128;
+    const int pack_block = ((int)blockIdx.x - (int)words.n10) * 2 + pack_group;
+    if (pack_block < (int)words.n14) {
+      __align__(16) float x0_r[8];
+      __align__(16) float y0_v0[4];
+      const int block = pack_block;
+      const int tx = pack_x;
+      const int first = block * 1024;
+      if (first + 1024 <= n0 & (((uint64_t)x0 | (uint64_t)y0) & 15) == 0) {
+        #pragma unroll
+        for (int u = 0; u < 2; ++u) {
+          load_stream<4>(x0_r + u * 4, x0 + (tx * 4 + first) + u * 512);
+        }
+        #pragma unroll
+        for (int u = 0; u < 2; ++u) {
+          #pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            const float x0_0 = x0_r[u * 4 + k];
+            y0_v0[k] = x0_0 - expf(x0_0);
+          }
+          store_vector<4>(y0 + (tx * 4 + first) + u * 512, y0_v0);
+        }
+      } else {
+        const int end = first + 1024 < n0 ? first + 1024 : n0;
+        #pragma unroll 1
+        for (int point = first + tx; point < end; point += 128) {
+          const float x0_0 = x0[point];
+          y0[point] = x0_0 - expf(x0_0);
         }
       }
     }
