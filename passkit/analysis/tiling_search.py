@@ -69,15 +69,21 @@ class TilingSearch:
     """All tilings of some roots that are consistent for a group's loop nests.
 
     Attributes:
+        fewest: whether only the least known number of tiles is tried that all roots can have.
         refused: the reasons against other tilings.
         tried: the number of inferences that were made.
     """
 
     def __init__(
-        self, graph: Graph, roots: Iterable[Entry], nests: Sequence[NestResults], bound: CostBound
+        self,
+        graph: Graph,
+        roots: Iterable[Entry],
+        nests: Sequence[NestResults],
+        bound: CostBound,
+        fewest: bool = False,
     ) -> None:
         self.graph, self.roots, self.nests = graph, tuple(roots), nests
-        self.bound = bound
+        self.bound, self.fewest = bound, fewest
         self.refused: list[Diagnostic] = []
         self.tried = 0
 
@@ -113,11 +119,13 @@ class TilingSearch:
     def _begin(self) -> Iterator[AgreedTiling]:
         """Yield tilings without maps, for each number of tiles that all roots can have."""
         first, *others = [by_tiles(known_shape(e)) for e in self.roots]
-        common = [n for n in first if all(n in maps for maps in others)]
+        common: Sequence[Extent] = [n for n in first if all(n in maps for maps in others)]
         if not common:
             names = {"values": _listed(self.roots)}
             first_root = self.roots[0].node.label
             self.refused.append(Diagnostic("tile.no_common_count", names, (first_root,)))
+        if self.fewest:
+            common = sorted(n for n in common if isinstance(n, int))[:1]
         for tiles in common:
             bound = self.bound({}, tiles)
             if isinstance(bound, Diagnostic):

@@ -27,6 +27,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.op import FContract
 from passkit.graph.quotient import live_ins
+from passkit.schedule.idle import Work, total_work
 from passkit.schedule.liveness import arrays_of
 from passkit.schedule.lower_bound import LowerBound
 from passkit.schedule.nest_info import (
@@ -36,9 +37,10 @@ from passkit.schedule.nest_info import (
     num_elements,
     values_off_pitch,
 )
+from passkit.schedule.roofline import least_bytes
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.shared_plan import ROOM, tile_parts
-from passkit.schedule.tile_costs import nest_seconds, product_seconds, tile_seconds
+from passkit.schedule.tile_costs import nest_work, product_seconds, tile_seconds
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
 from passkit.values.size import Extent, Size, at_least, has_size
@@ -59,12 +61,12 @@ class _PlannedNest:
     Attributes:
         nest: the nodes and the schedule.
         info: its domain and what a tile has of it; None for a matrix product.
-        seconds: the seconds of all tiles, by the model.
+        work: the work of all tiles, by the model.
     """
 
     nest: TileNest
     info: NestInfo | None
-    seconds: float
+    work: Work
 
 
 def has_contraction(graph: Graph) -> bool:
@@ -144,7 +146,9 @@ def _schedules(
 ) -> Iterator[tuple[float, Schedule | Diagnostic]]:
     """Yield the lower bound of each tiling's seconds, and its schedule or why it has none.
 
-    The least bounds come first. Seconds of unknown sizes are those of guessed ones.
+    The least bounds come first. Seconds of unknown sizes are those of guessed ones. If none of
+    those that are tried has a schedule, the fewest tiles are tried: they have one most often, and
+    come last on a GPU, of which they leave multiprocessors idle.
     """
     problem = _problem(group.graph)
     if problem is not None:
@@ -171,6 +175,11 @@ def _schedules(
         if isinstance(result, Schedule):
             planned.append((tiling, planner))
         yield tiling.bound, result
+    if tried and not planned and target.machine.in_flight_bytes:
+        for planner in planners:
+            for tiling, _ in planner.tilings(fewest=True):
+                if not tried[planner, tiling.tiles]:
+                    yield 0.0, planner.schedule(tiling)
     if not tried:  # otherwise the reasons against tilings that agree tell more
         for planner in planners:
             yield from ((0.0, reason) for reason in planner.refused)
@@ -242,6 +251,7 @@ class _Planner:
     ) -> None:
         self.group, self.graph, self.target = group, group.graph, target
         self.nests, self.choose, self.derived = nests, choose, derived
+        self.moving = target.moving(least_bytes(group.graph))
         self.refused: Sequence[Diagnostic] = ()
         self.planned: dict[_NestKey, _PlannedNest | Diagnostic] = {}
 
@@ -254,14 +264,15 @@ class _Planner:
                 results.append(NestResults(nest.nodes, own))
         return results
 
-    def tilings(self) -> Iterator[tuple[AgreedTiling, _Planner]]:
-        """Yield the tilings of the results, each with this planner."""
+    def tilings(self, fewest: bool = False) -> Iterator[tuple[AgreedTiling, _Planner]]:
+        """Yield the tilings of the results, each with this planner; or only the fewest tiles."""
         final = roots_of(self.graph, [NestResults(p.nodes, ()) for p in self.nests])
         roots = dict.fromkeys(self.derived.get(e, e) for e in final)
         outputs = dict(zip(self.nests, nest_outputs(self.graph, self.nests), strict=True))
         bound = LowerBound(self.group, outputs, self.target)
         in_order = sorted(roots, key=num_elements, reverse=True)
-        search = TilingSearch(self.graph, in_order, self.results_of(self.nests), bound)
+        nests = self.results_of(self.nests)
+        search = TilingSearch(self.graph, in_order, nests, bound, fewest)
         self.refused = search.refused
         yield from ((tiling, self) for tiling in search)
 
@@ -344,7 +355,7 @@ class _Planner:
         scratch = assign_offsets(arrays, ROOM).nbytes
         split = maps[heaviest(self.graph, self.derived)[0]].triple()
         assert split is not None
-        seconds = sum(p.seconds for p in planned)
+        work = total_work(p.work for p in planned)
         schedule = Schedule(
             Composition.MULTI_NEST,
             (),
@@ -352,7 +363,9 @@ class _Planner:
             None,
             (),
             (),
-            seconds=tile_seconds(seconds, tiling.tiles, len(planned), scratch, self.target),
+            seconds=tile_seconds(
+                work, tiling.tiles, len(planned), scratch, self.moving, self.target
+            ),
             multi_nest=evolve(multi_nest, scratch=scratch),
         )
         return schedule, arrays
@@ -450,8 +463,8 @@ class _Planner:
             contract = contract_of(nest.nodes[0])
             assert contract is not None
             tile_map = layouts[nest.nodes[0]].tile_map
-            seconds = product_seconds(contract, tile_map, self.target)
-            return _PlannedNest(TileNest(nodes, results, None), None, seconds)
+            work = Work(product_seconds(contract, tile_map, self.target))
+            return _PlannedNest(TileNest(nodes, results, None), None, work)
         info = analyze_nest(self.group, nest.nodes, [e.node for e in outputs], layouts)
         if isinstance(info, Diagnostic):
             return info
@@ -461,5 +474,5 @@ class _Planner:
         if isinstance(schedules, Diagnostic):
             return schedules
         schedule = self.choose(outputs, layouts, schedules)
-        seconds = nest_seconds(info, schedule, info.tile_map.tiles, self.target)
-        return _PlannedNest(TileNest(nodes, results, schedule), info, seconds)
+        work = nest_work(info, schedule, info.tile_map.tiles, self.target)
+        return _PlannedNest(TileNest(nodes, results, schedule), info, work)

@@ -1,9 +1,9 @@
 """The cost model: seconds of schedules, kernels and library calls on one thread.
 
 `Schedule.seconds` is the roofline time of the work of a group. `schedule_cost` adds the starts of
-tiles and rows, idle vector positions and idle threads; it compares schedules of one group.
-`kernel_cost` compares groups: it applies the correction factors of the target's `MachineModel`,
-which cancel out between schedules of one group.
+tiles and rows, idle vector positions, idle threads and idle multiprocessors; it compares schedules
+of one group. `kernel_cost` compares groups: it applies the correction factors of the target's
+`MachineModel`, which cancel out between schedules of one group.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from passkit.analysis.register_pressure import register_pressure
 from passkit.analysis.tilemap import guessed
 from passkit.ast.folds import Contract
 from passkit.graph.node import Node, is_leaf, known_shape
+from passkit.schedule.idle import NO_WORK, Grid, Work, busy_seconds, grid_of, tile_grid, total_work
 from passkit.schedule.nest_info import USUAL
 from passkit.schedule.phases import groups_of_parts
-from passkit.schedule.roofline import least_bytes
+from passkit.schedule.roofline import least_bytes, operations_seconds, waiting_seconds
 from passkit.schedule.schedule import MultiNest, Schedule, TileNest
 from passkit.schedule.tile_costs import imbalance, row_seconds
 from passkit.schedule.tile_loops import TileLoops, tiles_of
@@ -34,17 +35,48 @@ def schedule_cost(group: Group, schedule: Schedule, target: Target) -> float:
     """Return the seconds of a schedule of ``group``, 0 if sizes are unknown."""
     if schedule.multi_nest is not None:
         return schedule.seconds
-    if schedule.parts:
+    if schedule.phase_outputs:
         pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
         costs = [schedule_cost(part, plan, target) for part, plan in pairs]
-        barriers = max(0, len(schedule.phase_outputs) - 1) * target.meeting
+        barriers = (len(schedule.phase_outputs) - 1) * target.meeting
         return sum(costs) + barriers if all(costs) else 0.0
+    if schedule.parts:
+        return _pack_cost(group, schedule, target)
+    load = _load(group, schedule, target)
+    return 0.0 if load is None else busy_seconds(*load, target)
+
+
+def _load(group: Group, schedule: Schedule, target: Target) -> tuple[Work, float, Grid] | None:
+    """Return the work of one loop nest, the seconds of its bytes, and its blocks.
+
+    None if sizes are unknown.
+    """
     tiles = tiles_of(schedule)
     if not schedule.seconds or not isinstance(tiles, int) or not tiles:
-        return 0.0
+        return None
     work = schedule.seconds * _vector_waste(schedule, target)
     total = work + tiles * target.machine.tile_seconds + _row_overhead(schedule, target)
-    return total * imbalance(tiles) if total >= target.parallel else total
+    if total >= target.parallel and not target.machine.in_flight_bytes:
+        total *= imbalance(tiles)
+    waiting = waiting_seconds(group.graph, target)
+    return Work(total, waiting), _moving(group, target), grid_of(group, schedule, target)
+
+
+def _pack_cost(group: Group, schedule: Schedule, target: Target) -> float:
+    """Return the seconds of parts that run side by side, 0 if sizes are unknown.
+
+    Their blocks keep a GPU busy together; a part takes no less than it does by itself.
+    """
+    pairs = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
+    works, moving, grid, longest = list[Work](), 0.0, Grid(0, 0), 0.0
+    for part, plan in pairs:
+        load = _load(part, plan, target)
+        if load is None:
+            return 0.0
+        works.append(load[0])
+        moving, grid = moving + load[1], grid + load[2]
+        longest = max(longest, busy_seconds(*load, target))
+    return max(longest, busy_seconds(total_work(works), moving, grid, target))
 
 
 def kernel_cost(group: Group, schedule: Schedule, target: Target) -> float:
@@ -60,8 +92,9 @@ def kernel_cost(group: Group, schedule: Schedule, target: Target) -> float:
     work = _work(group, schedule, target) * _stream_slowdown(group, target)
     work = max(work, _memory_seconds(group, target))
     if target.limits.shared:
-        return target.slowdown(register_pressure(group.graph), 0) * work
-    return work
+        work *= target.slowdown(register_pressure(group.graph), 0)
+    own = Work(work, waiting_seconds(group.graph, target))
+    return busy_seconds(own, _moving(group, target), grid_of(group, schedule, target), target)
 
 
 def _work(group: Group, schedule: Schedule, target: Target) -> float:
@@ -86,59 +119,92 @@ def _nests_seconds_with_products(
 ) -> float:
     """Return the seconds of a multi-nest kernel that has matrix products or reads out of order.
 
-    Idle threads are left out, as the costs of library products and of rows leave them out, too.
+    Idle threads of a CPU are left out, as the costs of library products and of rows leave them out,
+    too. Idle multiprocessors count, also in the seconds of the schedule.
     """
     machine, tiles = target.machine, multi_nest.tiles
     work = schedule.seconds
-    if isinstance(tiles, int) and tiles:
+    if isinstance(tiles, int) and tiles and not machine.in_flight_bytes:
         work /= imbalance(tiles)
     nests = sum(p.schedule.seconds for p in multi_nest.nests if p.schedule is not None)
     work -= (1 - machine.reduction_factor) * min(nests, work)
-    work += sum(matrices_of(n) for n in group.ops) * machine.matrix_seconds
-    return work + machine.memory_factor * _memory_seconds(group, target)
+    grid = tile_grid(tiles, target)
+    matrices = Work(sum(matrices_of(n) for n in group.ops) * machine.matrix_seconds)
+    work += busy_seconds(matrices, 0.0, grid, target)
+    far = machine.memory_factor * _memory_seconds(group, target)
+    return work + busy_seconds(Work(far, waiting=far), far, grid, target)
 
 
 def _nests_seconds(group: Group, multi_nest: MultiNest, target: Target) -> float:
     """Return the seconds of a multi-nest kernel without matrix products that reads in order.
 
     Values between the nests stay in the first-level cache. A kernel of few tiles leaves threads
-    idle.
+    idle. What the blocks of a GPU read again, for values that several compute, comes from its
+    second cache.
     """
     machine, nests, tiles = target.machine, multi_nest.nests, multi_nest.tiles
     if not isinstance(tiles, int) or not tiles:
         return 0.0
-    work = sum(_nest_seconds(group, p, multi_nest, target) for p in nests)
+    work = total_work(_nest_work(group, p, multi_nest, target) for p in nests)
     has_reductions = any(_reduces(group, p) for p in nests)
     factor = machine.reduction_factor if has_reductions else machine.elementwise_factor
     moved = factor * target.moving(least_bytes(group.graph))
-    total = (
-        max(work, moved, _memory_seconds(group, target)) + tiles * len(nests) * machine.nest_seconds
-    )
-    total *= target.slowdown(target.tiling.free_registers, guessed(multi_nest.scratch, USUAL))
+    seconds = max(work.seconds, moved, _memory_seconds(group, target))
+    seconds += sum(_rereading(group, p, multi_nest, target) for p in nests)
+    waiting = seconds - (work.seconds - work.waiting)
+    total = seconds + tiles * len(nests) * machine.nest_seconds
+    slowdown = target.slowdown(target.tiling.free_registers, guessed(multi_nest.scratch, USUAL))
+    total *= slowdown
+    if machine.in_flight_bytes:
+        own = Work(total, waiting * slowdown)
+        return busy_seconds(own, _moving(group, target), tile_grid(tiles, target), target)
     return total * max(1.0, machine.min_tiles / tiles) if total >= target.parallel else total
 
 
-def _nest_seconds(group: Group, nest: TileNest, multi_nest: MultiNest, target: Target) -> float:
-    """Return the seconds of one nest, with the values that several tiles compute."""
+def _nest_work(group: Group, nest: TileNest, multi_nest: MultiNest, target: Target) -> Work:
+    """Return the work of one nest, with the values that several tiles compute.
+
+    What blocks of a GPU read again is left out: see `_rereading`.
+    """
     assert nest.schedule is not None
+    repeats = _repeats(group, nest, multi_nest)
+    if _reduces(group, nest):
+        seconds = nest.schedule.seconds + _row_overhead(nest.schedule, target)
+        waiting = target.machine.reduction_factor * _waiting(group, nest, target)
+        repeated = Work(seconds).times(repeats * target.machine.reduction_factor)
+        return repeated + Work(-(repeats - 1.0) * waiting, waiting)
+    points = numel(a.extent for a in nest.schedule.axes)
+    nodes = [n for k in nest.nodes if not is_leaf(n := group.graph.nodes[k])]
+    per_point = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
+    per_point *= _vector_waste(nest.schedule, target)
+    if not isinstance(points, int):
+        return NO_WORK
+    return Work(repeats * target.machine.elementwise_factor * per_point * points)
+
+
+def _repeats(group: Group, nest: TileNest, multi_nest: MultiNest) -> float:
+    """Return how often all tiles together compute the values of a nest."""
     repeats = 1.0
     for k in nest.results:
         layout, size = multi_nest.layout(k), numel(known_shape(group.graph.nodes[k].entries[0]))
         if layout is not None and isinstance(size, int) and size:
             points = layout.tile_map.elements * multi_nest.tiles
             repeats = max(repeats, points / size if isinstance(points, int) else 1.0)
-    if _reduces(group, nest):
-        seconds = nest.schedule.seconds + _row_overhead(nest.schedule, target)
-        return repeats * target.machine.reduction_factor * seconds
-    points = numel(a.extent for a in nest.schedule.axes)
-    nodes = [n for k in nest.nodes if not is_leaf(n := group.graph.nodes[k])]
-    per_point = sum(target.expensive if is_expensive(n) else target.light for n in nodes)
-    per_point *= _vector_waste(nest.schedule, target)
-    return (
-        repeats * target.machine.elementwise_factor * per_point * points
-        if isinstance(points, int)
-        else 0.0
-    )
+    return repeats
+
+
+def _waiting(group: Group, nest: TileNest, target: Target) -> float:
+    """Return the seconds in which a nest of several only waits for memory; 0 but on GPUs."""
+    assert nest.schedule is not None
+    if not target.machine.in_flight_bytes:
+        return 0.0
+    operations = operations_seconds((group.graph.nodes[k] for k in nest.nodes), target)
+    return max(0.0, nest.schedule.seconds - operations)
+
+
+def _rereading(group: Group, nest: TileNest, multi_nest: MultiNest, target: Target) -> float:
+    """Return the seconds in which blocks of a GPU read again what others read for a nest."""
+    return (_repeats(group, nest, multi_nest) - 1.0) * _waiting(group, nest, target)
 
 
 def _reads_in_order(group: Group, multi_nest: MultiNest, target: Target) -> bool:
@@ -250,6 +316,11 @@ def _memory_seconds(group: Group, target: Target) -> float:
     return (
         nbytes / (machine.memory_factor * target.bandwidth) if nbytes >= machine.llc_bytes else 0.0
     )
+
+
+def _moving(group: Group, target: Target) -> float:
+    """Return the seconds to move the bytes of a group, from caches if they hold them."""
+    return max(target.moving(least_bytes(group.graph)), _memory_seconds(group, target))
 
 
 def _vector_loop(schedule: Schedule) -> tuple[int, int]:

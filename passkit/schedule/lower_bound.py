@@ -18,8 +18,9 @@ from passkit.analysis.tilemap import GUESS, TileMap, guessed, whole_map
 from passkit.diagnostics import Diagnostic
 from passkit.graph.node import Entry, known_dtype, known_shape
 from passkit.graph.quotient import live_ins
+from passkit.schedule.idle import NO_WORK, Work
 from passkit.schedule.nest_info import USUAL
-from passkit.schedule.roofline import roofline_seconds
+from passkit.schedule.roofline import least_bytes, roofline_seconds, waiting_seconds
 from passkit.schedule.tile_costs import product_seconds, tile_seconds
 from passkit.target import Target
 from passkit.values.size import Extent, numel
@@ -30,23 +31,23 @@ class _NestBound:
     """The least cost of a nest.
 
     Attributes:
-        seconds: the least seconds for the maps of values.
+        work: the least work for the maps of values.
         results: the values that determine them.
         resident: the values that are in scratch memory at the same time.
     """
 
-    seconds: Callable[[TileMaps], float]
+    work: Callable[[TileMaps], Work]
     results: Sequence[Entry]
     resident: Sequence[Entry]
-    costs: dict[tuple[TileMap | None, ...], tuple[float, Extent]] = field(init=False, factory=dict)
+    costs: dict[tuple[TileMap | None, ...], tuple[Work, Extent]] = field(init=False, factory=dict)
 
-    def of(self, maps: TileMaps) -> tuple[float, Extent]:
-        """Return the least seconds and bytes for the maps of values; each computed once."""
+    def of(self, maps: TileMaps) -> tuple[Work, Extent]:
+        """Return the least work and bytes for the maps of values; each computed once."""
         key = (*map(maps.get, self.results), *map(maps.get, self.resident))
         costs = self.costs.get(key)
         if costs is None:
             nbytes = sum((_nbytes(e, maps[e]) for e in self.resident if e in maps), 0)
-            costs = self.costs[key] = self.seconds(maps), nbytes
+            costs = self.costs[key] = self.work(maps), nbytes
         return costs
 
 
@@ -60,6 +61,7 @@ class LowerBound:
         self, group: Group, nests: Mapping[NestNodes, Sequence[Entry]], target: Target
     ) -> None:
         self.group, self.target = group, target
+        self.moving = target.moving(least_bytes(group.graph))
         read = {e for nest in nests for e in live_ins(group.graph, nest.nodes)}
         stored = {e for outputs in nests.values() for e in outputs}
         self.nests = [
@@ -74,14 +76,15 @@ class LowerBound:
         results = tuple(e.node for e in outputs)
         group, _ = extract_nest(self.group.graph, tuple(nest.nodes), results)
         info = analyze_bounded_domain(group.graph, lambda domain: [])
-        once = 0.0
+        once = NO_WORK
         if isinstance(info, DomainInfo):
-            once = roofline_seconds(info, self.target, guessed(info.domain.size, USUAL))
+            seconds = roofline_seconds(info, self.target, guessed(info.domain.size, USUAL))
+            once = Work(seconds, waiting_seconds(group.graph, self.target))
 
-        def seconds(maps: TileMaps) -> float:
-            return once * max((_repeated(maps[e]) for e in outputs if e in maps), default=1.0)
+        def work(maps: TileMaps) -> Work:
+            return once.times(max((_repeated(maps[e]) for e in outputs if e in maps), default=1.0))
 
-        return _NestBound(seconds, outputs, ())
+        return _NestBound(work, outputs, ())
 
     def _product(
         self,
@@ -104,23 +107,23 @@ class LowerBound:
         operands = (e for e in live_ins(self.group.graph, [node]) if e in stored)
         resident = (*operands, *(e for e in outputs if e in read))
 
-        def seconds(maps: TileMaps) -> float:
+        def work(maps: TileMaps) -> Work:
             tile_map = maps.get(node.entries[0], whole_map(shape))
-            return product_seconds(contract, tile_map, self.target)
+            return Work(product_seconds(contract, tile_map, self.target))
 
-        return _NestBound(seconds, outputs, resident)
+        return _NestBound(work, outputs, resident)
 
     def __call__(self, maps: TileMaps, tiles: Extent) -> float | Diagnostic:
         """Return the least seconds, or that a product and its operands exceed scratch memory."""
-        total = 0.0
+        total = NO_WORK
         scratch: Extent = 0
         for nest in self.nests:
-            seconds, nbytes = nest.of(maps)
-            total += seconds
+            work, nbytes = nest.of(maps)
+            total += work
             scratch = max(scratch, nbytes, key=guessed)
         if guessed(scratch) > self.target.scratch:
             return _exceeded(scratch, self.target.scratch)
-        return tile_seconds(total, tiles, len(self.nests), scratch, self.target)
+        return tile_seconds(total, tiles, len(self.nests), scratch, self.moving, self.target)
 
 
 def _exceeded(need: Extent, limit: int) -> Diagnostic:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from passkit.analysis.domain import ValueKind
 from passkit.analysis.domain_info import DomainInfo
 from passkit.analysis.recompute import is_expensive
 from passkit.graph.graph import Graph
-from passkit.graph.node import Entry, known_dtype, known_shape
+from passkit.graph.node import Entry, Node, is_leaf, known_dtype, known_shape
 from passkit.graph.op import FElement
 from passkit.target import Target
 from passkit.values.size import numel
@@ -33,6 +35,35 @@ def roofline_seconds(info: DomainInfo, target: Target, points: int | None = None
             operation = target.expensive if is_expensive(node) else target.light
             per_point += operation * max(1, len(info.uses[node]))
     return max(per_point * size, target.moving(least_bytes(info.graph)))
+
+
+def waiting_seconds(graph: Graph, target: Target) -> float:
+    """Return the seconds of a loop nest by the roofline model in which it only waits for memory.
+
+    They are 0 on all machines but GPUs: only there it matters who waits (`passkit.schedule.idle`).
+
+    Args:
+        graph: the graph of the nest.
+        target: the machine.
+    """
+    if not target.machine.in_flight_bytes:
+        return 0.0
+    moving = target.moving(least_bytes(graph))
+    return max(0.0, moving - operations_seconds(graph.nodes, target))
+
+
+def operations_seconds(nodes: Iterable[Node], target: Target) -> float:
+    """Return the seconds of operations, each for the elements of its largest input or result.
+
+    Unknown sizes count 0.
+    """
+    total = 0.0
+    for node in nodes:
+        if not is_leaf(node):
+            sizes = [numel(known_shape(e)) for e in (*node.inputs, *node.entries)]
+            points = max((n for n in sizes if isinstance(n, int)), default=0)
+            total += points * (target.expensive if is_expensive(node) else target.light)
+    return total
 
 
 def least_bytes(graph: Graph) -> int:

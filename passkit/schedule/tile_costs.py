@@ -10,7 +10,9 @@ from passkit.analysis.recompute import is_expensive
 from passkit.analysis.tilemap import TileMap, guessed
 from passkit.ast.folds import Contract
 from passkit.graph.attribute_calls import reduce_of
+from passkit.schedule.idle import Work, busy_seconds, tile_grid
 from passkit.schedule.nest_info import USUAL, NestInfo
+from passkit.schedule.roofline import waiting_seconds
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
@@ -48,29 +50,33 @@ def product_seconds(contract: Contract, tile_map: TileMap, target: Target) -> fl
     return products * seconds
 
 
-def nest_seconds(nest: NestInfo, schedule: Schedule, tiles: Extent, target: Target) -> float:
-    """Return the seconds of a nest: its points as often as tiles compute them, and its rows."""
-    points = schedule.seconds * _repeated(nest, tiles)
-    return points + _row_overhead(nest, schedule, tiles, target)
+def nest_work(nest: NestInfo, schedule: Schedule, tiles: Extent, target: Target) -> Work:
+    """Return the work of a nest: its points as often as tiles compute them, and its rows."""
+    points = Work(schedule.seconds, waiting_seconds(nest.group.graph, target))
+    rows = Work(_row_overhead(nest, schedule, tiles, target))
+    return points.times(_repeated(nest, tiles)) + rows
 
 
 def tile_seconds(
-    seconds: float, tiles: Extent, nests: int, scratch: Extent, target: Target
+    work: Work, tiles: Extent, nests: int, scratch: Extent, moving: float, target: Target
 ) -> float:
     """Return the seconds of a kernel of several nests.
 
     Args:
-        seconds: the seconds of the nests.
+        work: the work of the nests.
         tiles: the number of tiles.
         nests: the number of nests.
         scratch: the bytes of scratch of a tile.
+        moving: the seconds of the bytes that the kernel reads and writes at least.
         target: the machine.
     """
     count, nbytes = _usual(tiles), _usual(scratch)
     if nbytes > target.machine.scratch_bytes:
-        seconds += count * nbytes * 2 * target.machine.scratch_byte_seconds
-    seconds *= target.slowdown(target.tiling.free_registers, nbytes)
-    return (seconds + count * nests * target.machine.tile_seconds) * imbalance(count)
+        work += Work(count * nbytes * 2 * target.machine.scratch_byte_seconds)
+    work = work.times(target.slowdown(target.tiling.free_registers, nbytes))
+    work += Work(count * nests * target.machine.tile_seconds)
+    busy = busy_seconds(work, moving, tile_grid(tiles, target), target)
+    return max(work.seconds * imbalance(count), busy)
 
 
 def _usual(size: Extent) -> int:

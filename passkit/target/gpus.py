@@ -50,6 +50,8 @@ class Gpu:
         blocks: blocks of a multiprocessor at most.
         launch: seconds from one launch to the next.
         barrier: seconds in which the blocks of a grid wait for each other.
+        latency: seconds from a load to its value while memory is busy. On an H200 they are 650 to
+            800 ns (`docs/gpu-kernels.md`); taken to be the same on others.
         reached: the share of ``memory`` that a copy reaches. Measured on an H100.
         function_ops: instructions of an exponential or a quotient, where a sum has one.
     """
@@ -67,6 +69,7 @@ class Gpu:
     blocks: int = 32
     launch: float = 3e-6
     barrier: float = 1.5e-6
+    latency: float = 7e-7
     reached: float = 0.92
     function_ops: int = 12
 
@@ -108,6 +111,7 @@ class Gpu:
             ),
             llc_bytes=self.cache,
             min_tiles=self.units,
+            in_flight_bytes=self.latency * self.reached * self.memory,
             **each,
         )
 

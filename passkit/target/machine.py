@@ -29,7 +29,11 @@ class MachineModel:
         streams: arrays that a loop walks through without losing time.
         stream_cost: the share of its seconds that a loop loses for each array more, as registers
             and ways of caches run out.
-        min_tiles: tiles below which long kernels leave threads without work.
+        min_tiles: tiles below which long kernels leave threads without work; the multiprocessors of
+            a GPU.
+        in_flight_bytes: bytes on their way from memory from which on it is as fast as it can be, of
+            all multiprocessors of a GPU together. 0 for machines without: on them kernels of few
+            tiles take longer by `min_tiles` and by their imbalance alone.
         tile_seconds: seconds until a tile begins.
         nest_seconds: seconds until a loop nest of a tile begins.
         matrix_seconds: seconds until a matrix product of a tile begins.
@@ -56,6 +60,7 @@ class MachineModel:
     streams: int = 8
     stream_cost: float = 0.05
     min_tiles: int = 4
+    in_flight_bytes: float = 0.0
     tile_seconds: float = 4e-8
     nest_seconds: float = 3e-9
     matrix_seconds: float = 6e-8

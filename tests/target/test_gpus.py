@@ -8,9 +8,8 @@ from attrs import evolve
 import passkit as pk
 from passkit.analysis.group import Group, Kind
 from passkit.analysis.register_pressure import BASE_REGISTERS, register_pressure
-from passkit.fusion.score import modelled
 from passkit.planner.plan import plan_group
-from passkit.schedule.cost import schedule_cost
+from passkit.schedule.cost import kernel_cost, schedule_cost
 from passkit.schedule.schedule import Schedule
 from passkit.target import KIB, MIB, Target, target_of
 from passkit.target.gpus import SHIPPED, gpu_of
@@ -53,20 +52,26 @@ def test_few_threads_wait_for_memory() -> None:
 
 
 def test_occupancy_decides_what_is_one_kernel() -> None:
-    """Two rows of a group in shared memory leave room for few blocks: on such a device it waits."""
+    """Two rows of a group in shared memory leave room for few blocks: on such a device it waits.
+
+    The group has many tiles, so that no multiprocessor is idle.
+    """
     text = """x: f32[4096, 512]; e = exp(sub(x, reduce_max(x, axis=1, keepdims=true)))
-        return div(e, reduce_sum(e, axis=1, keepdims=true)), reduce_sum(e, axis=0)"""
+        pairs = reshape(e, shape=(4096, 2, 256))
+        return div(e, reduce_sum(e, axis=1, keepdims=true)), reduce_sum(pairs, axis=1)"""
     graph = pk.parse(text)
     small = GpuLimits(shared=1 << 30)
     group = Group(pk.ApplyPasses(graph, ["Complete"]), Kind.REDUCTION)
     target = evolve(target_of("cuda"), limits=small)
     found = plan_group(group, target)
     assert isinstance(found, Schedule) and found.multi_nest is not None
-    scratch = found.multi_nest.scratch
+    scratch, tiles = found.multi_nest.scratch, found.multi_nest.tiles
     assert isinstance(scratch, int) and scratch > 0
+    assert isinstance(tiles, int) and tiles > target.machine.min_tiles / 2
     tight = evolve(target, limits=evolve(small, shared=scratch + 256))
 
-    assert modelled(group, tight) == pytest.approx(2 * modelled(group, target), rel=0.01)
+    waits, runs = (kernel_cost(group, found, t) for t in (tight, target))
+    assert waits == pytest.approx(2 * runs, rel=0.01)
 
 
 def test_targets() -> None:
