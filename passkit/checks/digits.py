@@ -137,15 +137,15 @@ class _Digits:
 
     def _add_digits(self, x: Sum, path: Path) -> None:
         """Add the atoms of a sum with known coefficients that are digits of it in a mixed radix."""
-        known = [(c, a, self.bounds.count(a)) for a, c in x.terms if isinstance(c, int) and c > 0]
-        if len(known) < len(x.terms):
+        digits = [(c, a, self.bounds.count(a)) for a, c in x.terms if isinstance(c, int) and c > 0]
+        if len(digits) < len(x.terms):
             return
-        known.sort(key=lambda digit: (digit[0], digit[2] != 1))
+        digits.sort(key=lambda digit: (digit[0], digit[2] != 1))
         reach = 0
-        for k, (step, atom, count) in enumerate(known):
+        for k, (step, atom, count) in enumerate(digits):
             if reach >= step:
                 return
-            above = [c for c, _, _ in known[k + 1 :]]
+            above = [c for c, _, _ in digits[k + 1 :]]
             if isinstance(count, int):
                 for limit in (self.bounds.count_by_form(atom), count):  # equal paths are preferred
                     if isinstance(limit, int) and all(
