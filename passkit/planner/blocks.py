@@ -44,9 +44,9 @@ MULTIPROCESSOR_NBYTES = 160 << 10
 TILINGS = 24
 """The tilings that are tried where that of the model has no maps."""
 SLOWER = 1.5
-"""How many times the seconds of the model's tiling one of these may take, by the model."""
+"""How many times the seconds of the model's tiling one of these may take, both with a launch."""
 OF_LARGE_TILES = ("block.registers", "memory.shared")
-"""The codes of reasons that smaller tiles can remove."""
+"""The codes of reasons against maps that smaller tiles can remove."""
 FEW_WARPS = 3
 """With so many warps on a multiprocessor half of the instructions wait for others."""
 CHUNKS = (128, 64, 32, 16, 8, 4)
@@ -95,17 +95,16 @@ def _with_block(
 ) -> Schedule:
     """Return the schedule with the maps of its parts; ``key`` is that of the group."""
     nest = block_nest(held.value, schedule)
-    if isinstance(nest, Diagnostic):
-        return evolve(schedule, no_nest=nest)
     others: list[tuple[Schedule, BlockNest]] | None = None
-    reason: Diagnostic | None = None
+    reason = nest if isinstance(nest, Diagnostic) else None
     for name, rule in RULES:
-        plan = _mapped(name, rule, schedule, nest, target)
-        if not isinstance(plan, Diagnostic):
-            return plan
-        reason = reason or plan
-        if plan.code not in OF_LARGE_TILES:
-            break
+        if not isinstance(nest, Diagnostic):
+            plan = _mapped(name, rule, schedule, nest, target)
+            if not isinstance(plan, Diagnostic):
+                return plan
+            reason = reason or plan
+            if plan.code not in OF_LARGE_TILES:
+                break
         if others is None:
             others = list(_other_tilings(held.value, schedule, target))
         best: Schedule | None = None
@@ -122,8 +121,9 @@ def _other_tilings(
     group: Group, schedule: Schedule, target: Target
 ) -> Iterator[tuple[Schedule, BlockNest]]:
     """Yield the schedules of other tilings that do not take much longer, with their parts."""
+    most = SLOWER * (schedule.seconds + target.launch) - target.launch
     for other in islice(multi_nest_schedules(group, target, first), TILINGS):
-        if not isinstance(other, Schedule) or other.seconds > SLOWER * schedule.seconds:
+        if not isinstance(other, Schedule) or other.seconds > most:
             continue
         nest = block_nest(group, other)
         if not isinstance(nest, Diagnostic):

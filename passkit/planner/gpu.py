@@ -247,9 +247,12 @@ def _column_actions(nest: LoopNest, target: Target, threads: int, down: int) -> 
         target: the GPU.
         threads: the threads of a block with neighbouring vectors of columns; blocks are whole warps
             in any case.
-        down: those that share a column.
+        down: those that share a column; fewer if their sums exceed the shared memory of a block.
     """
     traffic, vector = nest.traffic, _column_vector(nest, target)
+    sums_nbytes = sum(nest.total_nbytes) * vector
+    while down > 1 and sums_nbytes * max(threads * down, WARP) > target.scratch:
+        down //= 2
     threads = max(threads, WARP // down)
     per_row = max(1, len(traffic.streams))
     unroll = max(1, target.rules.column_unroll // per_row)

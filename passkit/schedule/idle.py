@@ -115,7 +115,7 @@ def grid_of(group: Group, schedule: Schedule, target: Target) -> Grid:
 
     That of a single loop nest is estimated from the lengths of its axes, about as the rules of GPUs
     (`passkit.planner.gpu`) choose it: fusion compares groups whose loop nests have no schedule yet.
-    Scans, and columns of several reduced axes, have no such rule.
+    Scans have no such rule.
 
     Args:
         group: the group.
@@ -123,15 +123,13 @@ def grid_of(group: Group, schedule: Schedule, target: Target) -> Grid:
         target: a GPU.
     """
     domain = schedule.domain
-    is_row = bool(domain.axes) and domain.axes[-1].reduced
-    has_no_rule = (len(domain.reduced) > 1 and not is_row) or any(map(scan_of, group.ops))
-    if schedule.multi_nest is not None or has_no_rule:
+    if schedule.multi_nest is not None or any(map(scan_of, group.ops)):
         return tile_grid(tiles_of(schedule), target)
     if not domain.reduced:
         blocks = _ceil(domain.size, target.block * target.access // WORD)
         own = tile_grid(blocks, target).nbytes
         return Grid(blocks, max(own, least_bytes(group.graph)) if isinstance(own, int) else own)
-    if is_row:
+    if domain.axes[-1].reduced:
         return _grid_of_rows(domain, target)
     return _grid_of_columns(schedule, target)
 

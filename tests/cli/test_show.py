@@ -231,8 +231,8 @@ def test_schedules_of_chunks_and_join_are_printed_together(tmp_path: Path) -> No
 
     assert "  schedule rule last_block: 256 threads, " in text
     heads = [line.strip() for line in text.splitlines() if " for cuda threads " in line]
-    assert [h.split()[1] for h in heads] == ["partial_1", "join_1"]
-    assert "\n    nest n0 (i0:71 reduce, i1:40): join_1\n" in text
+    assert [h.split()[1] for h in heads] == ["partial_reduce_1", "combine_partials_1"]
+    assert "\n    nest n0 (i0:71 reduce, i1:40): combine_partials_1\n" in text
 
 
 @pytest.mark.parametrize(

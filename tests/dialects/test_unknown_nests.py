@@ -75,8 +75,8 @@ GRAPHS: dict[str, tuple[str, str, tuple[Sizes, ...]]] = {
     "passes over columns": ("columns_in_passes", "x: f32[n, m]; return softmax(x, axis=0)", PAIRS),
     "passes over axes apart": (
         "columns_in_passes",
-        "x: f32[n, 3, m, 7]; r = reduce_max(x, axis=(0, 2), keepdims=true); return sub(x, r)",
-        PAIRS,
+        "x: f32[n, 3, m, 700]; r = reduce_max(x, axis=(0, 2), keepdims=true); return sub(x, r)",
+        PAIRS[:2],
     ),
     "no rows": ("columns", "x: f32[n, 0, 3]; return reduce_sum(x, axis=1)", PAIRS),
     "rows of nothing": ("rows", "x: f32[n, 0]; return reduce_prod(x, axis=1)", PAIRS),

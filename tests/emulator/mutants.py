@@ -8,12 +8,14 @@ from collections.abc import Iterator
 WAIT = re.compile(r"__syncthreads\(\);|__syncwarp\((threads_of_row\(\))?\);|wait_of_grid\(&\w+\);")
 LOOP = re.compile(r"(for \(int64_t (\w+) = [^;]*; \2 <)( [^;]*;)")
 SHUFFLE = re.compile(r"for \((?:int|unsigned) o = 16; o; o (?:>>= 1|/= 2)\) \{")
-TILES = ("tile", "block")
-"""The counters of loops over tiles: one too many has no elements."""
+TILES = ("tile", "block", "base")
+"""The counters of loops over tiles, and over steps of rows: one too many has no elements."""
 OF_REGISTERS = ("u", "k", "element", "y")
 """The counters of unrolled loops over registers: here these have no bounds, loop IR is verified."""
 RAGGED = re.compile(r"_vectors = [^;]*\+ \d+\) / \d+[^;]*;\s*\Z")
 """In front of a loop over vectors each of which asks how many elements it has."""
+ALIGNMENT = re.compile(r"^( *)if \(.*& 15\) == 0\) \{$", re.MULTILINE)
+"""The test whether arrays are aligned to vectors."""
 UNROLLED = re.compile(r"#pragma unroll \d+\s*\Z")
 """In front of a loop inside the lanes."""
 
@@ -24,11 +26,9 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
     def replaced(match: re.Match[str], by: str) -> str:
         return text[: match.start()] + by + text[match.end() :]
 
-    # The branch for arrays that are not aligned has no part in launches with those that are.
-    branch = text.find("\n  } else {")
-    aligned = branch if branch >= 0 else len(text)
+    unaligned = _unaligned_branches(text)
     for match in WAIT.finditer(text):
-        if match.start() > aligned:
+        if any(match.start() in branch for branch in unaligned):
             continue
         yield f"{_line(text, match)}: no {match[0]}", replaced(match, "")
     last = 0
@@ -44,10 +44,20 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
             further = further[: again + 1] + match[1] + "=" + match[3] + text[last:]
         yield f"{_line(text, match)}: one more {match[2]}", _with_further_checks(further, match)
     for match in SHUFFLE.finditer(text):
-        if match.start() > aligned:
+        if any(match.start() in branch for branch in unaligned):
             continue
         without = replaced(match, f"if (threadIdx.x != 3) {match[0]}")
         yield f"{_line(text, match)}: lane 3 leaves out", without
+
+
+def _unaligned_branches(text: str) -> list[range]:
+    """Return the branches for arrays that are not aligned, which launches with others leave out."""
+    branches = []
+    for test in ALIGNMENT.finditer(text):
+        begin = text.find(f"\n{test[1]}}} else {{", test.end())
+        if begin >= 0:
+            branches.append(range(begin, text.index(f"\n{test[1]}}}\n", begin + 1)))
+    return branches
 
 
 def _with_further_checks(text: str, loop: re.Match[str]) -> str:

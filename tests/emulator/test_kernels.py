@@ -143,6 +143,17 @@ def test_columns_of_narrow_elements_have_a_schedule() -> None:
     assert group.nest.rule == "columns_in_passes"
 
 
+def test_many_sums_of_columns_fit_in_shared_memory() -> None:
+    """Fewer threads share a column where the sums of all of them would exceed shared memory."""
+    sums = "; ".join(f"s{k} = reduce_sum(mul(x, {k + 1}.0), axis=0)" for k in range(20))
+    names = ", ".join(f"s{k}" for k in range(20))
+    graph = pk.parse(f"x: f32[300, 512]; {sums}; return {names}")
+
+    assert not failures_of([("sums", graph, {}, ({},))])
+    (group,) = pk.templates(graph, target="cuda")
+    assert group.nest.rule == "columns"
+
+
 REGROUPED = (
     (
         "x: {d}[34, 40]; w: {d}[40]; m = sub(x, reduce_max(x, axis=1, keepdims=true));"

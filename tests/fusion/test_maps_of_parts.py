@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
 import passkit as pk
 from passkit.schedule.schedule import Schedule
 from tests.planned import plan
+from tests.schedule.nests import rule
 
 o = pk.ops
 
@@ -36,8 +39,14 @@ def schedules(graph: pk.Graph, fusion: str, target: str = "cuda") -> list[Schedu
     )
 
 
-@pytest.mark.parametrize("fusion", ["stitch", "deep"])
-@pytest.mark.parametrize("reason", GRAPHS)
+@pytest.mark.parametrize(
+    ("reason", "fusion"),
+    [
+        ("keeps points of rows along several axes", "stitch"),
+        ("keeps points of rows along several axes", "deep"),
+        ("no rows of known number and length", "deep"),
+    ],
+)
 def test_groups_without_maps_are_several_kernels(reason: str, fusion: str) -> None:
     """Each kernel is made of loop nests, and the decisions say why one is not."""
     graph = GRAPHS[reason]
@@ -59,8 +68,13 @@ def test_a_kernel_without_a_nest_is_not_packed() -> None:
         "a: f32[40]; b: f32[70]; c: f32[4, 5, 6, 7];"
         "return tanh(a), exp(b), reduce_sum(c, axis=(0, 2))"
     )
-    pack, single = schedules(graph, "stitch")
+    with ExitStack() as stack:
+        for name in ("columns", "columns_in_passes", "single_elements"):
+            stack.enter_context(rule(lambda nest, target: None, name))
+        pack, single = schedules(graph, "stitch")
 
     assert pack.pack is not None and len(pack.parts) == 2
-    assert single.no_nest is not None and single.no_nest.code == "domain.order"
+    assert single.no_nest is not None and single.nest is None
+    (whole,) = schedules(graph, "stitch")
+    assert len(whole.parts) == 3
     assert len(schedules(graph, "stitch", "opencl")) == 1

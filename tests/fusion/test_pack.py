@@ -269,7 +269,7 @@ def test_gpu_kernels_of_one_tile_are_packed_whatever_their_size() -> None:
     """
     text = "x: f32[n]; return " + ", ".join(f"reduce_{f}(x)" for f in ("sum", "max", "min"))
 
-    assert packs(text, target="opencl") == ["join join join"]
+    assert packs(text, target="opencl") == ["combine_partials combine_partials combine_partials"]
     assert packs(text) == []
     rows = "x: f32[m, n]; y: f32[m, n]; return " + ", ".join(
         f"reduce_sum({name}, axis=1)" for name in "xy"

@@ -25,13 +25,16 @@ def names(text: str, **options: Any) -> str:
 
 
 SPLIT = [
-    ("x: f32[1000000]; return reduce_sum(x)", "partial join"),
-    ("x: f32[4096, 1024]; return reduce_max(x, axis=0)", "partial join"),
-    ("x: f32[n, 7]; return reduce_mean(exp(x), axis=0)", "exp partial join"),
-    ("x: f32[2, 500000]; return reduce_any(less(x, 0), axis=(0, 1))", "less partial join"),
+    ("x: f32[1000000]; return reduce_sum(x)", "partial_reduce combine_partials"),
+    ("x: f32[4096, 1024]; return reduce_max(x, axis=0)", "partial_reduce combine_partials"),
+    ("x: f32[n, 7]; return reduce_mean(exp(x), axis=0)", "exp partial_reduce combine_partials"),
+    (
+        "x: f32[2, 500000]; return reduce_any(less(x, 0), axis=(0, 1))",
+        "less partial_reduce combine_partials",
+    ),
     (
         "x: f32[8, 9000, 4]; return reduce_variance(x, axis=(0, 1))",
-        "partial join sub mul partial join",
+        "partial_reduce combine_partials sub mul partial_reduce combine_partials",
     ),
 ]
 WHOLE = [

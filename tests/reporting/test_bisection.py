@@ -100,7 +100,9 @@ def test_a_culprit_with_unknown_sizes_has_feeds_for_them(
     miscompile: Callable[[str, str, str], None],
 ) -> None:
     """A join of a split reduction reads (n + 127) // 128 rows, which do not determine n."""
-    miscompile("join_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)")
+    miscompile(
+        "combine_partials_1 = splat", "splat<float>(-__builtin_inff(), m)", "splat<float>(2.0f, m)"
+    )
     Path("max.txt").write_text("x: f32[n, 40]; return reduce_max(x, axis=0)")
     np.save("x.npy", np.random.default_rng(0).random((500, 40), "float32"))
     data = bisect("max.txt", "--feed", "x=x.npy", "--save", "there")

@@ -313,8 +313,8 @@ def test_recomputed_operators_are_drawn_in_each_phase() -> None:
     assert len(crossing) >= 7 and all(a.kind == "memory" and len(a.lines) == 2 for a in crossing)
     assert all(a.kind == "inner" and len(a.lines) == 1 for a in scene.arrows if a not in crossing)
     lines = {b.lines for b in scene.boxes.values()}
-    assert ("reduce_mean", "join of reduce_mean(axis=0)") in lines
-    assert ("reduce_mean_part", "partial of reduce_mean(axis=0)", "128 at a time") in lines
+    assert ("reduce_mean", "combine_partials of reduce_mean(axis=0)") in lines
+    assert ("reduce_mean_part", "partial_reduce of reduce_mean(axis=0)", "128 at a time") in lines
 
 
 def test_a_value_read_twice_has_one_arrow_with_the_count() -> None:
@@ -382,7 +382,10 @@ def test_calls_in_reports_take_one_line() -> None:
     exe = pk.compile(pk.Graph([pk.ops.reduce_mean(x, axis=0)]), target="blocks")
     calls = [c["call"] for step in step_facts(exe, None, {}) for c in step["operators"]]
 
-    assert calls == ["partial of reduce_mean(axis=0), 128 at a time", "join of reduce_mean(axis=0)"]
+    assert calls == [
+        "partial_reduce of reduce_mean(axis=0), 128 at a time",
+        "combine_partials of reduce_mean(axis=0)",
+    ]
 
 
 def test_sums_in_one_launch_are_shown_by_the_blocks_of_their_chunks() -> None:
