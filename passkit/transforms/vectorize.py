@@ -187,7 +187,7 @@ class _Vectorizer:
             if isinstance(x, Load) and x.buffer in self.params:
                 if x not in loaded:
                     base = vector_base(x.index, var, width, definitions)
-                    is_wide = width * x.dtype.nbytes > ACCESS_NBYTES
+                    is_wide = self._is_wide(x.buffer, width)
                     if base is None or is_wide or not inside.isdisjoint(variable_names(base)):
                         return replace_children(x, change)
                     name = self._array(x.buffer, x.dtype, width)
@@ -203,7 +203,8 @@ class _Vectorizer:
             store = changed.body[0] if isinstance(changed, If) else changed
             if isinstance(store, StoreStmt) and store.buffer in self.params:
                 base = vector_base(store.index, var, width, definitions)
-                if base is not None and inside.isdisjoint(variable_names(base)):
+                is_wide = self._is_wide(store.buffer, width)
+                if base is not None and not is_wide and inside.isdisjoint(variable_names(base)):
                     name = self._array(store.buffer, self.params[store.buffer].dtype, width)
                     body.append(StoreStmt(name, var, store.value))
                     whole: Stmt = VectorStore(
@@ -252,10 +253,13 @@ class _Vectorizer:
         return name
 
     def _copy(self, loop: For, width: int, definitions: Definitions) -> Stmt | None:
-        """Return the vector load for a loop that copies a parameter to registers, else None."""
+        """Return the vector load for a loop that copies a parameter to registers, else None.
+
+        It is None, too, if a vector would have more than `ACCESS_NBYTES`.
+        """
         match loop.body:
             case (StoreStmt(buffer, at, Load(source, index)),) if buffer in self.registers:
-                if source not in self.params:
+                if source not in self.params or self._is_wide(source, width):
                     return None
                 base = vector_base(index, loop.var, width, definitions)
                 begin = vector_base(at, loop.var, width, definitions) if at != loop.var else None
@@ -266,6 +270,10 @@ class _Vectorizer:
                 access = self._access(source, CachePolicy.STREAM)
                 return VectorLoad(buffer, begin, source, base, width, access)
         return None
+
+    def _is_wide(self, buffer: str, width: int) -> bool:
+        """Return whether so many elements of a parameter are too many bytes for one access."""
+        return width * self.params[buffer].dtype.nbytes > ACCESS_NBYTES
 
     def _array(self, buffer: str, dtype: dt.DType, width: int) -> str:
         """Add a register array for a vector of a buffer, and return its name."""

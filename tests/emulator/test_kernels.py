@@ -143,6 +143,18 @@ def test_columns_of_narrow_elements_have_a_schedule() -> None:
     assert group.nest.rule == "columns_in_passes"
 
 
+def test_chosen_elements_of_64_bits_are_loaded_in_vectors_that_fit() -> None:
+    """A row of a concatenation has no input of its own points, whose width vectors would have."""
+    side_by_side = "a: i64[8]; b: i64[8]; c = concat(a, b, a, axis=0)"
+    jobs = [
+        ("reduced", pk.parse(f"{side_by_side}; return reduce_max(c, axis=0)"), {}, ({},)),
+        ("compared", pk.parse(f"{side_by_side}; return less(c, 3)"), {}, ({},)),
+        ("narrowed", pk.parse(f'{side_by_side}; return cast(c, dtype="int16")'), {}, ({},)),
+    ]
+
+    assert not failures_of(jobs)
+
+
 def test_many_sums_of_columns_fit_in_shared_memory() -> None:
     """Fewer threads share a column where the sums of all of them would exceed shared memory."""
     sums = "; ".join(f"s{k} = reduce_sum(mul(x, {k + 1}.0), axis=0)" for k in range(20))
