@@ -9,10 +9,14 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
+from passkit.planner.plan import plan_group
 from passkit.schedule.schedule import Schedule
+from passkit.target import target_of
+from passkit.transforms.block_parts import block_nest
 from passkit.transforms.pipeline import lower_block
 from tests.emulator import EmulatedDevice, LaunchOptions
 from tests.emulator.programs import emulated
@@ -222,7 +226,6 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
     a, b = pk.var("a", (30, 12), "float64"), pk.var("b", (12, 25), "float64")
     long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 4000)))
     wide = o.matmul(pk.var("a", (2, 8)), pk.var("b", (8, 3000)))
-    product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
     rows = pk.var("a", (3, 17, 5))
     powers = o.exp(rows - o.reduce_max(rows, axis=(0, 2), keepdims=True))
     shares = powers / o.reduce_sum(powers, axis=(0, 2), keepdims=True)
@@ -236,13 +239,11 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
             "memory.shared",
             "exceed 49152",
         ),
-        (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.product", "dot0 is no matrix"),
         (
             pk.Graph([o.softmax(o.reduce_max(shares, axis=1))]),
             "block.order",
             "keeps points of rows along several axes",
         ),
-        (pk.parse(STRIDES), "block.strides", "strides of y0 are not known"),
     ]
 
 
@@ -255,3 +256,26 @@ def test_other_groups_take_the_other_path(graph: pk.Graph, code: str, text: str)
     assert schedule.no_nest.code == code
     assert text in str(schedule.no_nest)
     assert not isinstance(kernel.ast, KernelIR)
+
+
+def of_other_tilings() -> list[tuple[pk.Graph, str, str]]:
+    """Return graphs whose tiling by the cost model has no maps, with the reason's code and text."""
+    product = o.matmul(pk.var("a", (24, 12)), pk.var("b", (12, 25)))
+    return [
+        (pk.Graph([o.reduce_sum(o.exp(product), axis=0)]), "block.product", "dot0 is no matrix"),
+        (pk.parse(STRIDES), "block.strides", "strides of y0 are not known"),
+    ]
+
+
+@pytest.mark.parametrize("graph, code, text", of_other_tilings())
+def test_another_tiling_is_tried(graph: pk.Graph, code: str, text: str) -> None:
+    """Where the model's tiling has no maps of the parts, one that takes little longer may."""
+    (group,) = plan(graph, "Fusion", **together(graph)).attrs["subgraph"].values()
+    outline = plan_group(group, target_of("cuda"))
+    assert isinstance(outline, Schedule)
+    reason = block_nest(group, outline)
+    assert isinstance(reason, Diagnostic) and reason.code == code and text in str(reason)
+
+    schedule, kernel = planned_of(graph)
+    assert schedule.block is not None and isinstance(kernel.ast, KernelIR)
+    assert schedule.multi_nest != outline.multi_nest
