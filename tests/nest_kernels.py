@@ -202,8 +202,8 @@ def feeds_of(graph: pk.Graph, sizes: Mapping[str, int] | None = None) -> dict[st
     feeds = {}
     for v in graph.inputs:
         entry = v.entries[0]
-        known = {"n": 5, "m": 37, **(sizes or {})}
-        shape = tuple(n if isinstance(n, int) else known[str(n)] for n in entry.shape)
+        extents = {"n": 5, "m": 37, **(sizes or {})}
+        shape = tuple(n if isinstance(n, int) else extents[str(n)] for n in entry.shape)
         numbers = rng.standard_normal(shape) * 2
         kind = np.dtype(str(entry.dtype))
         if kind.kind == "b":

@@ -207,8 +207,6 @@ class _Collector:
     def _branch(self, s: If, at: _Position) -> _Position:
         """Add the accesses of a branch; return the position behind it."""
         condition = at.closed(s.condition)
-        if isinstance(s.body[-1], Return) and not s.otherwise:
-            return at.where(condition, False)
         self.branches += 1
         number = self.branches
         for body, side in ((s.body, True), (s.otherwise, False)):
@@ -216,7 +214,8 @@ class _Collector:
             if _is_uniform(condition):
                 inner = evolve(inner, sides=(*at.sides, (number, side)))
             self.body(body, inner)
-        return at
+        is_last = bool(s.body) and isinstance(s.body[-1], Return)
+        return at.where(condition, False) if is_last and not s.otherwise else at
 
     def _loop(self, s: For, at: _Position) -> None:
         """Add the accesses of a loop, for any iteration of it."""

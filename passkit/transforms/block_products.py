@@ -177,19 +177,17 @@ class ProductBuilder:
         head = side.lines * pitch if side.operand.head else 0
         loop = index_var("r" if side.is_rows else "c")
         return _Operand(
-            *(
-                array,
-                copy is not None,
-                side.is_along,
-                pitch,
-                size,
-                threads,
-                var,
-                head,
-                self.head,
-                registers,
-                loop,
-            )
+            array,
+            copy is not None,
+            side.is_along,
+            pitch,
+            size,
+            threads,
+            var,
+            head,
+            self.head,
+            registers,
+            loop,
         )
 
     def statements(self) -> list[Stmt]:

@@ -115,6 +115,11 @@ RACES = {
     ),
     "an index of data": GUARD
     + ("index j: i64 = cast(x0[tx], i64)\nif j < n1 {\ny0[row * n1 + j] = 1.0:f32\n}"),
+    "a store in front of a return": GUARD
+    + (
+        "for serial j = tx to n1 step 32 {\ny0[row * n1 + j] = 1.0:f32\n}\n"
+        "if tx < n2 {\ny0[row * n1] = 2.0:f32\nreturn\n}"
+    ),
     "a remainder without its quotient": GUARD
     + ("for serial j = tx to n1 * n2 step 32 {\ny0[row * n2 + j % n2] = 1.0:f32\n}"),
 }
