@@ -49,8 +49,10 @@ class _Access:
     """An access that finds the block and the threads of its element.
 
     Attributes:
-        threads: how, by name. Those of which there is one are left out.
-        sides: the branches around it that all threads of a block take alike, and the side of each.
+        threads: for the block and each thread index, by name, how it follows from the element.
+            Indices of which there is one value are left out.
+        sides: the branches around it whose condition is the same for all threads of a block, by
+            number, each with whether the condition holds.
     """
 
     threads: Mapping[str, Path]

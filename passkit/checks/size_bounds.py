@@ -142,9 +142,10 @@ class SizeBounds:
 
 
 def _less(x: Sum, fact: Sum) -> Iterator[Sum]:
-    """Yield sums that ``x`` is not below, up to a factor, if ``fact`` is not negative.
+    """Yield differences of multiples of ``x`` and ``fact``.
 
-    They are ``x - fact``, and multiples of both in which an atom is left out.
+    If ``fact`` and one of them are not negative, ``x`` is not negative. They are ``x - fact``, and
+    the differences of those multiples in which an atom cancels out.
     """
     yield add(x, fact, -1)
     own = dict(x.terms)

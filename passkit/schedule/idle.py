@@ -22,7 +22,7 @@ from passkit.target import Target
 from passkit.values.size import Extent, numel
 
 UNSURE_SHARE = 0.1
-"""Share of the seconds of a launch by which launches differ, about."""
+"""Share of a launch's seconds within which idle time is not counted: chosen, not measured."""
 ROW_VECTORS = 4
 """Vectors of a row that a thread has in registers, about: the rules of rows give it 2 to 8."""
 ROW_THREADS = 128
@@ -81,8 +81,8 @@ def total_work(works: Iterable[Work]) -> Work:
 def busy_seconds(work: Work, moving: float, grid: Grid, target: Target) -> float:
     """Return the seconds of a kernel whose blocks may leave multiprocessors of a GPU idle.
 
-    What is less than launches differ by does not count: kernels that are so short have the schedule
-    with the least work. A machine without ``in_flight_bytes`` is kept busy, and so is one by an
+    Idle time below ``UNSURE_SHARE`` of a launch does not count, so that very short kernels have the
+    schedule with the least work. A machine without ``in_flight_bytes`` is kept busy, and so is one by an
     unknown number of blocks.
 
     Args:

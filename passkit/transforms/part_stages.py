@@ -1,8 +1,8 @@
-"""The stages of a stitched kernel's part, made of those that its nest is lowered to.
+"""Stages of the parts of a stitched kernel, from the stages that their nests are lowered to.
 
-What stands for the variables of a part takes their place, indices are canonical, and serial loops
-have names of the part. The readers of parts ask here too which buffers statements access, and
-whether threads meet in them.
+The variables of a nest are replaced by their values in the part, indices become canonical sums, and
+serial loops get names that no other part has. Further functions list the buffers that statements
+access, and say whether several threads access one element of them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def part_stages(
     Args:
         number: the number of the part.
         stages: the stages that its nest is lowered to.
-        values: what stands for the variables of the part.
-        extents: those of the variables along a row.
+        values: the values of the variables of the part, by name.
+        extents: the extents of the variables along a row.
     """
     changed = (_with_loops(_with_values(s, values, extents), values) for s in stages)
     return tuple(_with_loop_names(s, f"p{number}") for s in changed)
@@ -40,7 +40,7 @@ def part_stages(
 def _with_loops(stage: Stage, values: Mapping[str, Expr]) -> Stage:
     """Return a stage with the bounds of its serial loops resolved.
 
-    ``values`` is what stands for the variables of the part.
+    ``values`` are the values of the variables of the part, by name.
     """
 
     def resolved(x: Loop) -> Loop:
