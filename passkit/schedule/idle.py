@@ -82,8 +82,8 @@ def busy_seconds(work: Work, moving: float, grid: Grid, target: Target) -> float
     """Return the seconds of a kernel whose blocks may leave multiprocessors of a GPU idle.
 
     Idle time below ``UNSURE_SHARE`` of a launch does not count, so that very short kernels have the
-    schedule with the least work. A machine without ``in_flight_bytes`` is kept busy, and so is one by an
-    unknown number of blocks.
+    schedule with the least work. A machine without ``in_flight_bytes`` has no idle time, and an
+    unknown number of blocks is taken as enough.
 
     Args:
         work: what it does.
