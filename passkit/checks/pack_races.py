@@ -1,17 +1,21 @@
 """The check that no two threads race for an element of memory, in packs of loop nests.
 
-Parts share no buffer that one of them stores to (`passkit.ir.verify_pack`), so that each is checked
-by itself. Each block of the kernel must belong to one part.
+Parts of a phase share no buffer that one of them stores to (`passkit.ir.verify_pack`), so that each
+is checked by itself; between phases all blocks wait for each other. Each block of a phase must
+belong to one part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from passkit.checks.ir_races import check_races
 from passkit.errors import CodeGenError
-from passkit.ir.pack import PackIR
+from passkit.ir.pack import PackIR, PackPhase
 from passkit.values.size import Extent
+
+_Checked = tuple[int, tuple[Extent, ...], tuple[Extent, ...], Extent]
+"""A part that was checked: its nest, the extents of its buffers, its sizes, and its blocks."""
 
 
 def check_pack_races(
@@ -30,16 +34,46 @@ def check_pack_races(
         name: its name, for the error.
         sizes: the values of its size arguments.
         part_blocks: how many blocks each part has of its nest, in the order of the parts.
-        blocks: the number of blocks of the kernel.
+        blocks: the number of blocks of the grid, which has those of a kernel of one phase.
+
+    Raises: CodeGenError for a race, for a part whose blocks do not begin where those of the part
+    before end, and for a phase that does not end where its last part does.
+    """
+    values = dict(zip(pack.sizes, sizes, strict=True))
+    counts = iter(part_blocks)
+    seen: set[_Checked] = set()
+    for phase in pack.phases:
+        end = _check_phase(pack, phase, name, values, counts, seen)
+        last = blocks if phase.end is None else values[phase.end]
+        if end != last:
+            raise CodeGenError(f"kernel {name} has {last} blocks, and its parts end at block {end}")
+
+
+def _check_phase(
+    pack: PackIR,
+    phase: PackPhase,
+    name: str,
+    values: Mapping[str, Extent],
+    counts: Iterator[Extent],
+    seen: set[_Checked],
+) -> Extent:
+    """Look for races in the nests of a phase, and return the block at which its parts end.
+
+    Args:
+        pack: the pack.
+        phase: the phase.
+        name: the name of the pack, for errors.
+        values: the values of its size arguments.
+        counts: how many blocks the next parts have of their nests.
+        seen: the parts that were checked, to which those of the phase are added.
 
     Raises: CodeGenError for a race, and for a part whose blocks do not begin where those of the
     part before end.
     """
-    values = dict(zip(pack.sizes, sizes, strict=True))
     extents = {b.name: b.extent for b in pack.params}
-    seen: set[tuple[int, tuple[Extent, ...], tuple[Extent, ...], Extent]] = set()
     end: Extent = 0
-    for (nest, part), count in zip(pack.parts, part_blocks, strict=True):
+    for nest, part in phase.parts:
+        count = next(counts)
         if values[part.first] != end:
             raise CodeGenError(
                 f"kernel {name}: a part begins at block {values[part.first]}, and the part before "
@@ -57,5 +91,4 @@ def check_pack_races(
         if own not in seen:
             seen.add(own)
             check_races(pack.kernel_of(nest, part), name, own_sizes, count)
-    if end != blocks:
-        raise CodeGenError(f"kernel {name} has {blocks} blocks, and its parts end at block {end}")
+    return end

@@ -228,10 +228,11 @@ template <class T> PK_FN void store_one(T *to, T value) {
   store_stream<1>(to, held);
 }
 
-// Packs of loop nests: so many threads of a block, by their number, wait for each other.
+// Packs of loop nests: so many threads of a block, by their number, wait for each other. Barrier 0
+// is that of all threads of the block.
 #ifdef __CUDA_ARCH__
 #define wait_of_group(group, count) \
-  asm volatile("bar.sync %0, %1;" : : "r"(group), "n"(count) : "memory")
+  asm volatile("bar.sync %0, %1;" : : "r"((group) + 1), "n"(count) : "memory")
 #endif
 // The part of a block, the last of N whose first block is not behind it.
 template <int N> PK_FN int part_of(const uint64_t *first, int block) {

@@ -3,6 +3,9 @@
 The arguments are one structure. A nest that computes several parts reads its pointers and sizes
 from the structure at positions that depend on the part: constants away from a multiple of it, or
 in a table beside the function.
+
+In a pack of several phases each nest is a function of its own, which a block of the grid calls for
+one block of the phase after another. All blocks of the grid wait for each other between phases.
 """
 
 from __future__ import annotations
@@ -14,7 +17,13 @@ from textwrap import wrap
 from passkit.dialects.base import Dialect
 from passkit.dialects.c_printer import BARRIERS, INDENT, INDEX_TYPES, THREADS, IRPrinter
 from passkit.ir.loop import BarrierScope, Bind, LoopBuffer, StorageScope
-from passkit.ir.pack import PackedNest, PackIR
+from passkit.ir.pack import PackedNest, PackIR, PackPhase
+
+GATE = """\
+// A cooperative launch: blocks wait for each other here, so that all must run at once.
+__device__ uint32_t {name}_gate;
+"""
+WORDS = "const uint64_t *const pack_words = (const uint64_t *)&words;"
 
 
 def print_pack(pack: PackIR, name: str, dialect: Dialect) -> str:
@@ -41,28 +50,78 @@ class _PackPrinter:
 
     def text(self) -> str:
         """Return the text of the structure, the tables and the function."""
-        launch, name = self.pack.launch, self.name
+        launch, name, phases = self.pack.launch, self.name, self.pack.phases
         bounds = f"__launch_bounds__({launch.threads}, {launch.blocks})"
         argument = f"const __grid_constant__ {name}_words words"
-        lines = [
-            f'extern "C" __global__ void {bounds} {name}({argument}) {{',
-            "  const uint64_t *const pack_words = (const uint64_t *)&words;",
-        ]
+        lines = [f'extern "C" __global__ void {bounds} {name}({argument}) {{']
+        functions: list[str] = []
+        if len(phases) == 1:
+            lines.append(INDENT + WORDS)
         if self.pack.shared_nbytes:
             nbytes = self.pack.shared_nbytes
             lines.append(f"  __shared__ __align__(16) unsigned char pack_shared[{nbytes}];")
-        nests = self.pack.nests
-        for k, nest in enumerate(nests):
+        if len(phases) == 1:
+            bodies = [self._nest(nest) for nest in self.pack.nests]
+            lines += [INDENT + line for line in self._branches(phases[0], bodies)]
+        else:
+            functions = GATE.format(name=name).splitlines()
+            for k, phase in enumerate(phases):
+                if k:
+                    lines.append(f"  wait_of_grid(&{name}_gate);")
+                lines += [INDENT + line for line in self._phase(phase, f"{name}_{k}", functions)]
+        struct = [f"struct {name}_words {{", *self._fields(), "};"]
+        return "\n".join([*struct, *self.tables, *functions, *lines, "}"]) + "\n"
+
+    @property
+    def block(self) -> str:
+        """Return the text of the number of a block of a phase."""
+        return "blockIdx.x" if len(self.pack.phases) == 1 else "phase_block"
+
+    def _phase(self, phase: PackPhase, name: str, functions: list[str]) -> list[str]:
+        """Return the loop over the blocks of a phase of several.
+
+        Arrays in shared memory are those of the next block after all threads have left this one.
+
+        Args:
+            phase: the phase.
+            name: the beginning of the names of its functions.
+            functions: the lines of the functions of nests, to which those of its nests are added.
+        """
+        calls: list[list[str]] = []
+        has_shared = self.pack.shared_nbytes > 0
+        shared = ", unsigned char *const pack_shared" if has_shared else ""
+        for k, nest in enumerate(phase.nests):
+            words = f"const {self.name}_words &words"
+            head = f"PK_FN void {name}_{k}({words}, const int phase_block{shared})"
+            body = [WORDS, *self._nest(nest)]
+            functions += [f"{head} {{", *(INDENT + line for line in body), "}"]
+            calls.append(
+                [f"{name}_{k}(words, phase_block{', pack_shared' if has_shared else ''});"]
+            )
+        loop = (
+            f"for (int phase_block = blockIdx.x; phase_block < (int)words.{phase.end}; "
+            "phase_block += gridDim.x) {"
+        )
+        inside = calls[0] if len(calls) == 1 else self._branches(phase, calls)
+        inside = [*inside, *(["__syncthreads();"] if has_shared else [])]
+        return [loop, *(INDENT + line for line in inside), "}"]
+
+    def _branches(self, phase: PackPhase, bodies: Sequence[Sequence[str]]) -> list[str]:
+        """Return the branches of a phase: each block executes the body of its nest."""
+        lines: list[str] = []
+        nests = phase.nests
+        for k, body in enumerate(bodies):
             head = "{"
             if k + 1 < len(nests):
                 end = nests[k + 1].parts[0].first
-                head = f"if ((int)blockIdx.x < (int)words.{end}) {{"
-            lines[-1] += f" else {head}" if k else ""
-            lines += [] if k else [f"  {head}"]
-            lines += [INDENT * 2 + line for line in self._nest(nest)]
-            lines.append("  }")
-        struct = [f"struct {name}_words {{", *self._fields(), "};"]
-        return "\n".join([*struct, *self.tables, *lines, "}"]) + "\n"
+                head = f"if ((int){self.block} < (int)words.{end}) {{"
+            if k:
+                lines[-1] += f" else {head}"
+            else:
+                lines.append(head)
+            lines += [INDENT + line for line in body]
+            lines.append("}")
+        return lines
 
     def _fields(self) -> list[str]:
         """Return the fields of the structure of arguments; neighbours of one type share a line."""
@@ -86,7 +145,7 @@ class _PackPrinter:
         kernel, lines = nest.kernel, []
         if len(nest.parts) > 1:
             begin = self.position[nest.parts[0].first]
-            where = f"pack_words + {begin}, blockIdx.x"
+            where = f"pack_words + {begin}, {self.block}"
             lines.append(f"const int pack_part = part_of<{len(nest.parts)}>({where});")
         for k, b in enumerate(kernel.params):
             kind = self._pointer(b)
@@ -98,7 +157,7 @@ class _PackPrinter:
             lines.append(f"const {index_type} {n} = ({index_type}){word};")
         more, threads = self._threads(nest)
         barriers = dict(BARRIERS)
-        if self.pack.side_by_side(nest) > 1:
+        if kernel.launch.threads < self.pack.launch.threads:
             barriers[BarrierScope.BLOCK] = f"wait_of_group(pack_group, {kernel.launch.threads});"
         printer = IRPrinter(kernel, self.dialect, threads, barriers)
         body = [*self._arrays(nest, printer), *printer.body_lines()]
@@ -128,19 +187,22 @@ class _PackPrinter:
         if own.y != whole.y:
             lines.append(f"const int pack_y = threadIdx.x / {own.x} % {own.y};")
             texts[Bind.THREAD_Y] = "pack_y"
-        block = f"(int)blockIdx.x - (int){self._word([p.first for p in nest.parts])}"
-        together = self.pack.side_by_side(nest)
-        if together > 1:
+        block = f"(int){self.block} - (int){self._word([p.first for p in nest.parts])}"
+        if own.threads != whole.threads:
+            together = self.pack.side_by_side(nest)
             lines.append(f"const int pack_group = threadIdx.x / {own.threads};")
             block = f"({block}) * {together} + pack_group"
         return [*lines, f"const int pack_block = {block};"], texts
 
     def _guarded(self, nest: PackedNest, lines: list[str]) -> list[str]:
-        """Return statements, in a branch for blocks that exist if several are side by side."""
-        if self.pack.side_by_side(nest) == 1:
+        """Return statements, in a branch for blocks that exist if some threads have none."""
+        own, whole = nest.kernel.launch.threads, self.pack.launch.threads
+        if own == whole:
             return lines
+        together = self.pack.side_by_side(nest)
         blocks = self._word([p.blocks or "" for p in nest.parts])
-        head = f"if (pack_block < (int){blocks}) {{"
+        within = "" if together * own == whole else f"pack_group < {together} && "
+        head = f"if ({within}pack_block < (int){blocks}) {{"
         return [head, *(INDENT + line for line in lines), "}"]
 
     def _arrays(self, nest: PackedNest, printer: IRPrinter) -> list[str]:

@@ -21,8 +21,7 @@ from passkit.fusion.memory import Memory
 from passkit.fusion.score import Scorer
 from passkit.fusion.selection.problem import Pattern, Problem
 from passkit.graph.components import connected_components
-from passkit.planner.blocks import why_no_maps
-from passkit.planner.plan import outline_group
+from passkit.planner.plan import outline_group, why_no_maps
 from passkit.schedule.cost import most_saved, peak_seconds
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition

@@ -18,8 +18,7 @@ from passkit.fusion.phases import phased_group
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.graph.quotient import QuotientGraph, is_literal
-from passkit.planner.blocks import why_no_maps
-from passkit.planner.plan import outline_group
+from passkit.planner.plan import outline_group, why_no_maps
 from passkit.values.size import Extent, numel
 
 

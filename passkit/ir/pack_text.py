@@ -13,7 +13,8 @@
 
 The parts of a nest stand in front of it; a nest is a kernel in the text form of
 `passkit.ir.text`. ``blocks NAME`` behind a part is the number of the nest's own blocks, where
-several of them are side by side in a block.
+several of them are side by side in a block. In a pack of several phases ``phase NAME`` begins each
+of them, with the number of its blocks.
 
 `print_pack_ir` and `parse_pack_ir` are inverse to each other.
 """
@@ -23,7 +24,7 @@ from __future__ import annotations
 import json
 
 from passkit.ir.loop import LoopBuffer, StorageScope
-from passkit.ir.pack import PackedNest, PackIR, PackPart
+from passkit.ir.pack import PackedNest, PackIR, PackPart, PackPhase
 from passkit.ir.parser import KernelParser
 from passkit.ir.text import buffer_text, print_kernel_ir
 from passkit.ir.tokens import ir_tokens
@@ -41,9 +42,11 @@ def print_pack_ir(pack: PackIR) -> str:
     for word, names in ("size", pack.sizes), ("aliased", sorted(pack.aliased)):
         if names:
             lines.append(f"{word} {', '.join(names)}")
-    for nest in pack.nests:
-        lines += map(_part_text, nest.parts)
-        lines += print_kernel_ir(nest.kernel).splitlines()
+    for phase in pack.phases:
+        lines += [] if phase.end is None else [f"phase {phase.end}"]
+        for nest in phase.nests:
+            lines += map(_part_text, nest.parts)
+            lines += print_kernel_ir(nest.kernel).splitlines()
     return "\n".join(lines) + "\n"
 
 
@@ -75,10 +78,21 @@ class _PackParser(KernelParser):
         while self.accept("param"):
             params.append(self.buffer(StorageScope.GLOBAL))
         sizes, aliased = self.listed("size"), frozenset(self.listed("aliased"))
-        nests: list[PackedNest] = []
+        phases = [self._phase()]
         while self.next.kind != "stop":
+            phases.append(self._phase())
+        return PackIR(tuple(params), sizes, tuple(phases), launch, aliased, comment)
+
+    def _phase(self) -> PackPhase:
+        """Read a phase. Raises: ParseError where something else comes next."""
+        end: str | None = None
+        if self.accept("phase"):
+            end = self.name()
+            self.end()
+        nests = [self._nest()]
+        while self.next.kind != "stop" and self.next.text != "phase":
             nests.append(self._nest())
-        return PackIR(tuple(params), sizes, tuple(nests), launch, aliased, comment)
+        return PackPhase(tuple(nests), end)
 
     def _nest(self) -> PackedNest:
         """Read a nest with its parts. Raises: ParseError where something else comes next."""

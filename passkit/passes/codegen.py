@@ -84,8 +84,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
         threads = ThreadFeatures(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, threads)
-        is_nest = schedule.nest is not None or schedule.is_joined or schedule.block is not None
-        if context.dump is not None and (is_nest or schedule.pack is not None):
+        if context.dump is not None and schedule.is_mapped:
             _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
@@ -197,10 +196,10 @@ def _kernel(
     RegistryError if there is no such dialect.
     """
     group = held.value
-    if schedule.nest is not None or schedule.is_joined or schedule.block is not None:
+    if schedule.is_mapped:
+        if _has_several_bodies(schedule):
+            return _pack_kernel(group, schedule, dialect, aliased)
         return _nest_kernel(group, schedule, dialect, aliased)
-    if schedule.pack is not None:
-        return _pack_kernel(group, schedule, dialect, aliased)
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     printer = dialect_of(dialect).for_threads(threads)
@@ -225,6 +224,11 @@ def _kernel(
         if schedule.phase_outputs
         else (),
     )
+
+
+def _has_several_bodies(schedule: Schedule) -> bool:
+    """Return whether the kernel of a mapped schedule is a pack: of several parts, or of phases."""
+    return schedule.pack is not None or (bool(schedule.phase_outputs) and not schedule.is_joined)
 
 
 def _lowered(
@@ -267,14 +271,14 @@ def _dump_forms(
         path = dump.path(f"{name}_{transform}").with_suffix(".ir")
         path.write_text(str(kernel), encoding="utf-8")
 
-    if schedule.pack is not None:
+    if _has_several_bodies(schedule):
         write("pack", lower_pack(group, schedule, aliased, write).kernel)
     else:
         _lowered(group, schedule, aliased, write)
 
 
 def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
-    """Return the kernel of a group of several loop nests, lowered through loop IR.
+    """Return the kernel of a group of several loop nests or phases, lowered through loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
@@ -297,6 +301,12 @@ def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozen
         ops=ops,
         dialect=dialect,
         seconds=schedule.seconds,
+        phases=tuple(
+            (blocks, phase.seconds)
+            for blocks, phase in zip(lowered.phase_blocks, schedule.parts, strict=True)
+        )
+        if schedule.phase_outputs
+        else (),
     )
 
 

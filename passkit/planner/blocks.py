@@ -19,7 +19,6 @@ from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
 from passkit.planner.block_maps import POINT, UNROLL, map_of
 from passkit.planner.multi_nest import first, multi_nest_schedules
-from passkit.planner.plan import outline_group
 from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap
 from passkit.schedule.block_legality import SHARED_NBYTES, check_block
 from passkit.schedule.block_memory import copies_of, with_arrays
@@ -61,8 +60,8 @@ Rule = Callable[[BlockNest, Target], "BlockSchedule | Diagnostic"]
 def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule of a stitched group with the maps of its parts, for a GPU.
 
-    Where there are none, ``no_nest`` is the reason. Any other schedule is returned as it is, and so
-    is one that was measured or is the user's.
+    Where there are none, ``no_nest`` is the reason. A schedule of phases has these maps in its
+    phases. Any other one is returned as it is, and so is one that was measured or is the user's.
 
     Args:
         group: the group.
@@ -74,19 +73,6 @@ def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
     if schedule.source is not Source.MODEL:
         return schedule
     return _with_block(group.key, schedule, target, UncachedArgument(group))
-
-
-def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
-    """Return why a GPU has no maps of the parts of a stitched group.
-
-    None if it has, or needs none: for groups of one loop nest, and on other targets.
-    """
-    if not target.nests or target.name == "blocks":
-        return None
-    schedule = outline_group(group, target)
-    if not isinstance(schedule, Schedule) or schedule.multi_nest is None:
-        return None
-    return with_block(group, schedule, target).no_nest
 
 
 @lru_cache(maxsize=1024)

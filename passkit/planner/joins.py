@@ -77,7 +77,7 @@ def plan_joined(group: Group, target: Target, plans: tuple[Schedule, Schedule]) 
         return None
     whole = phased_schedule(plans, phase_outputs, target)
     parts = (evolve(whole.parts[0], nest=own), evolve(whole.parts[1], nest=schedule))
-    return evolve(whole, parts=parts, rule="last_block")
+    return evolve(whole, parts=parts, rule="last_block", is_joined=True)
 
 
 def _join_actions(

@@ -16,6 +16,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
+from passkit.planner.blocks import with_block
 from passkit.planner.cpu import plan_tiles
 from passkit.planner.joins import joined_phases, plan_joined
 from passkit.planner.multi_nest import has_contraction, plan_multi_nest
@@ -66,6 +67,33 @@ def outline_group(group: Group, target: Target) -> Schedule | Diagnostic:
     return _outline(group.key, False, UncachedArgument(group), target)
 
 
+def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
+    """Return the schedule of a group, on a GPU also with the maps of the parts of a stitched one.
+
+    The result is the reason if there is none, or no maps. Measurements are not looked at.
+    """
+    schedule = plan_group(group, target)
+    if isinstance(schedule, Diagnostic) or not _has_loop_nests(target):
+        return schedule
+    mapped = with_block(group, schedule, target)
+    if mapped.is_mapped:
+        return mapped
+    return mapped.no_nest or Diagnostic("tile.composition")
+
+
+def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
+    """Return why a GPU has no maps of the parts of a stitched group.
+
+    None if it has, or needs none: for groups of one loop nest, and on other targets.
+    """
+    if not _has_loop_nests(target):
+        return None
+    schedule = outline_group(group, target)
+    if not isinstance(schedule, Schedule) or schedule.multi_nest is None:
+        return None
+    return with_block(group, schedule, target).no_nest
+
+
 @lru_cache(maxsize=4096)
 def _outline(
     key: str, phased: bool, held: UncachedArgument[Group], target: Target
@@ -98,7 +126,7 @@ def _plan(
     joined = _joined(held.value, target) if phased else None
     if joined is not None:
         return joined
-    phases = plan_phased(held.value, target, plan_group) if phased else None
+    phases = plan_phased(held.value, target, plan_mapped) if phased else None
     if isinstance(phases, Schedule):
         return phases
     if not _has_loop_nests(target):

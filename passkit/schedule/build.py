@@ -16,12 +16,15 @@ from passkit.values.size import numel
 
 
 def packed_schedule(parts: Sequence[Schedule], target: Target) -> Schedule:
-    """Return the schedule of a pack of ``parts``; small parts share tiles."""
+    """Return the schedule of a pack of ``parts`` without those of their nests on a GPU.
+
+    Small parts share tiles.
+    """
     seconds = [p.seconds for p in parts]
     aim = seconds_per_tile(seconds, target.tiling) if target.lanes > 1 else 0.0
     is_small = [2 * p.seconds < aim and _is_one_small_tile(p) for p in parts]
     return evolve(
-        _of_parts(Composition.PACKED, parts),
+        _of_parts(Composition.PACKED, [evolve(p, nest=None) if p.nest else p for p in parts]),
         seconds=sum(seconds) if all(seconds) else 0.0,
         shared_tiles=tuple(map(tuple, shared_tiles(seconds, is_small, aim))),
     )
@@ -32,7 +35,8 @@ def phased_schedule(
 ) -> Schedule:
     """Return the schedule of ``phases`` with grid barriers in between.
 
-    ``phase_outputs`` are the positions of the outputs of each phase in the group.
+    The phases keep the schedules of their nests on a GPU. ``phase_outputs`` are the positions of
+    the outputs of each phase in the group.
     """
     seconds = [p.seconds for p in phases]
     barriers = (len(phases) - 1) * target.meeting
@@ -44,7 +48,7 @@ def phased_schedule(
 
 
 def _of_parts(composition: Composition, parts: Sequence[Schedule]) -> Schedule:
-    """Return a schedule of parts, which are not launched by themselves."""
+    """Return a schedule of parts."""
     return Schedule(
         composition,
         axes=(),
@@ -52,7 +56,7 @@ def _of_parts(composition: Composition, parts: Sequence[Schedule]) -> Schedule:
         width=None,
         stages=(),
         staged=(),
-        parts=tuple(evolve(p, nest=None, pack=None) if p.nest or p.pack else p for p in parts),
+        parts=tuple(parts),
     )
 
 

@@ -23,21 +23,29 @@ def compose(
 ) -> PackSchedule | Diagnostic:
     """Return the schedule of nests in one kernel, or the first reason why it is not legal.
 
-    A block has the threads of the nest with the most. A multiprocessor has room for as many blocks
-    as every nest counts on, so that none has fewer registers than by itself.
+    A multiprocessor has room for as many blocks as every nest counts on, so that none has fewer
+    registers than by itself.
 
     Args:
         schedules: the schedule of each nest.
         nests: the nests, which have no data flow between them.
         target: the GPU.
     """
-    launches = [s.launch for s in schedules]
+    pack = PackSchedule(tuple(schedules), common_launch([s.launch for s in schedules]))
+    return check_pack(pack, nests, target) or pack
+
+
+def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
+    """Return the threads of a block of a kernel of several nests, which have these.
+
+    They are those of the nest with the most. A multiprocessor has as many blocks as every nest
+    counts on.
+    """
     threads = max(launch.threads for launch in launches)
     shapes = {(launch.y, launch.x) for launch in launches}
     y, x = shapes.pop() if len(shapes) == 1 else (1, threads)
     blocks = min(launch.blocks * launch.threads // threads for launch in launches)
-    pack = PackSchedule(tuple(schedules), LaunchShape(y, x, max(1, blocks)))
-    return check_pack(pack, nests, target) or pack
+    return LaunchShape(y, x, max(1, blocks))
 
 
 def check_pack(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) -> Diagnostic | None:

@@ -118,8 +118,9 @@ class Schedule:
         measured: the measured seconds if ``source`` is MEASURED, 0 if sizes are unknown.
         nest: the schedule of the loop nest on a GPU, if the rows fit in registers.
         pack: the schedule of the loop nests of the parts in one launch on a GPU.
-        block: the schedule of the nests of a MULTI_NEST schedule on a GPU. This, ``nest`` and
-            ``pack`` are lowered through loop IR.
+        block: the schedule of the nests of a MULTI_NEST schedule on a GPU.
+        is_joined: whether the phases of a PHASED schedule run in one launch on a GPU, in which the
+            last block runs the last phase, see `passkit.planner.joins`.
         rule: the name of the schedule rule that was applied; empty without one.
         no_nest: the reason why a GPU has no loop nest for the group.
         refusal: the reason why the schedule of a user's rule is not legal.
@@ -142,17 +143,17 @@ class Schedule:
     nest: NestSchedule | None = None
     pack: PackSchedule | None = None
     block: BlockSchedule | None = None
+    is_joined: bool = False
     rule: str = field(default="", eq=False)
     no_nest: Diagnostic | None = field(default=None, eq=False)
     refusal: Diagnostic | None = field(default=None, eq=False)
 
     @property
-    def is_joined(self) -> bool:
-        """Whether the phases run in one launch, in which the last block runs the last phase.
-
-        See `passkit.planner.joins`.
-        """
-        return bool(self.phase_outputs) and all(p.nest is not None for p in self.parts)
+    def is_mapped(self) -> bool:
+        """Whether threads of a GPU have the points of all its nests: it is lowered to loop IR."""
+        if self.nest is not None or self.pack is not None or self.block is not None:
+            return True
+        return bool(self.phase_outputs) and all(p.is_mapped for p in self.parts)
 
     @property
     def domain(self) -> Domain:

@@ -191,12 +191,12 @@ void wait_of_block(int line) {
   }
   for (uint32_t &w : b.warps) ++w;
   for (uint32_t &t : b.times) ++t;
-  b.arrived = 0;
+  b.arrived = b.group = 0;
 }
 
 void wait_of_part(int line, unsigned group, unsigned count) {
   Block &b = *me->block;
-  if (count % 32 || size() % count || me->number / count != group || group > 15)
+  if (count % 32 || (group + 1) * count > size() || me->number / count != group || group > 14)
     fail("waits in line %d for part %u of %u threads", line, group, count);
   if (b.group && b.group != count)
     fail("waits in line %d for parts of %u and of %u threads", line, b.group, count);

@@ -52,7 +52,8 @@ def launch_config(
     The tiles of a kernel are distributed over its blocks. A kernel whose tiles have rows gives each
     row a warp, or part of one where rows are short. It has fewer rows at a time while their scratch
     exceeds ``shared_limit``, and no more than the last iteration over a tile's rows keeps busy. A
-    kernel in loop IR has the threads of its schedule, and a block for each tile.
+    kernel in loop IR has the threads of its schedule, and a block for each tile, unless it has
+    phases.
 
     Args:
         kernel: The kernel.
@@ -67,7 +68,10 @@ def launch_config(
     """
     if not isinstance(kernel.ast, KernelAST):
         launch = kernel.ast.launch
-        return LaunchConfig(evaluate(kernel.grid, sizes), (launch.x, launch.y), 0)
+        grid = evaluate(kernel.grid, sizes)
+        if kernel.phases:  # a block goes through several blocks of a phase
+            grid = min(grid, blocks)
+        return LaunchConfig(grid, (launch.x, launch.y), 0)
     values = values_of(kernel, sizes)
     width, height = threads, 1
     if has_rows(kernel.ast):
