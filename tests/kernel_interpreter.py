@@ -42,7 +42,7 @@ from passkit.ir.loop import (
     VectorStore,
     WarpReduce,
 )
-from passkit.ir.pack import PackIR
+from passkit.ir.pack import PackIR, PackPhase
 from passkit.runtime.evaluate import ExpressionEvaluator
 
 Array = Any
@@ -360,11 +360,29 @@ def run_pack(
     """Run a pack of loop nests on arrays, of which it fills the outputs; see `run_kernel`."""
     params = _params(pack.params, inputs, outputs)
     values = dict(zip(pack.sizes, sizes, strict=True))
-    parts = list(pack.parts)
+    for phase in pack.phases:
+        count = blocks if phase.end is None else values[phase.end]
+        _run_phase(pack, phase, count, params, values, is_aligned)
+    _check_stored(params)
+
+
+def _run_phase(
+    pack: PackIR,
+    phase: PackPhase,
+    blocks: int,
+    params: Mapping[str, Memory],
+    values: Mapping[str, int],
+    is_aligned: bool,
+) -> None:
+    """Run so many blocks of a phase of a pack.
+
+    ``params`` and ``values`` are the parameters and the size arguments by name.
+    """
+    parts = list(phase.parts)
     for block in range(blocks):
         # Parts follow each other: one without blocks begins where the next one does.
         nest, part = [p for p in parts if values[p[1].first] <= block][-1]
-        together = pack.launch.threads // nest.kernel.launch.threads
+        together = pack.side_by_side(nest)
         kernel = nest.kernel
         memory = {
             own.name: params[name] for own, name in zip(kernel.params, part.buffers, strict=True)
@@ -374,7 +392,6 @@ def run_pack(
             own = (block - values[part.first]) * together + k
             if part.blocks is None or own < values[part.blocks]:
                 _run_block(kernel, own, memory, own_sizes, is_aligned, [])
-    _check_stored(params)
 
 
 def _params(

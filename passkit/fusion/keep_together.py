@@ -91,7 +91,7 @@ def _problem(
 ) -> Diagnostic | None:
     """Return why clusters cannot be one kernel; None if they can."""
     legality = Legality(quotient.graph, context)
-    problem = legality.check(quotient, numbers, Level.FULL, in_phases=True)
+    problem = legality.check(quotient, numbers, Level.MAPPED, in_phases=True)
     last = quotient.graph.names[quotient.nodes(numbers)[0][-1]]
     if problem is None and not context.spend(f"stitch {last}"):
         return Diagnostic("fuel")

@@ -30,7 +30,7 @@ class Level(Enum):
     FULL = auto()
     """Also that the target has a schedule for it, within its shared memory."""
     MAPPED = auto()
-    """Also that a GPU has maps of the parts of a stitched kernel."""
+    """Also that a GPU has maps of the parts of a stitched kernel or a pack."""
 
 
 class Legality:
@@ -79,19 +79,21 @@ class Legality:
         if level is Level.CHEAP:
             return None
         group, _ = extract(quotient, clusters)
-        problem = self._schedule(group, in_phases)
-        if problem is None and level is Level.MAPPED and len(nodes) > 1:
-            problem = why_no_maps(group, self.target)
+        is_mapped = level is Level.MAPPED and len(nodes) > 1
+        problem = self._schedule(group, is_mapped)
+        if problem is not None and in_phases and phased_group(group, self.target) is not None:
+            return None
         return problem
 
-    def _schedule(self, group: Group, in_phases: bool) -> Diagnostic | None:
-        """Return why the target has no schedule for a group as one kernel; None if it has."""
+    def _schedule(self, group: Group, is_mapped: bool) -> Diagnostic | None:
+        """Return why the target has no schedule for a group as one kernel; None if it has.
+
+        With ``is_mapped`` a GPU also has maps of the parts of a stitched one.
+        """
         schedule = outline_group(group, self.target)
-        if not isinstance(schedule, Diagnostic):
-            return None
-        if in_phases and phased_group(group, self.target) is not None:
-            return None
-        return schedule
+        if isinstance(schedule, Diagnostic):
+            return schedule
+        return why_no_maps(group, self.target) if is_mapped else None
 
     def operator(self, node: Node) -> Diagnostic | None:
         """Return why no kernel computes a node; matrix products can be computed by kernels."""

@@ -24,7 +24,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf, known_shape
 from passkit.graph.quotient import live_ins
 from passkit.planner.phases import cross_phase_values, has_unknown_inputs
-from passkit.planner.plan import plan_group
+from passkit.planner.plan import plan_group, plan_mapped
 from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import scheduled_parts
 from passkit.schedule.schedule import Schedule
@@ -89,7 +89,7 @@ def _choice(
     nodes = enumerate(group.graph.nodes)
     chunks = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
     long = tuple((k, c) for k, c in chunks if c is not None)
-    plan = plan_group(group, target)
+    plan = plan_mapped(group, target)
     if isinstance(plan, Schedule) and not long and not _is_idle(group, plan, target):
         return None
     for cuts in dict.fromkeys((long, ())):
@@ -225,7 +225,7 @@ class _Choice:
 
     def _plan(self, values: Sequence[Entry]) -> Schedule | None:
         """Return the plan of the group with these values; None if it has none."""
-        plan = plan_group(_passing_on(self.whole, values), self.target)
+        plan = plan_mapped(_passing_on(self.whole, values), self.target)
         return None if isinstance(plan, Diagnostic) else plan
 
     def _seconds(self, values: Sequence[Entry], plan: Schedule) -> float:

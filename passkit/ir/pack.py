@@ -128,7 +128,8 @@ class PackIR:
 
         These are as many as there are threads, barriers and shared memory for.
         """
-        return blocks_side_by_side(self.launch, nest.kernel)
+        kernel = nest.kernel
+        return blocks_side_by_side(self.launch, kernel.launch, kernel.shared_nbytes)
 
     @property
     def shared_nbytes(self) -> int:
@@ -167,15 +168,15 @@ def written_by(nest: PackedNest) -> set[str]:
     return {name for b, name in pairs if b.written}
 
 
-def blocks_side_by_side(launch: LaunchShape, kernel: KernelIR) -> int:
+def blocks_side_by_side(launch: LaunchShape, own: LaunchShape, nbytes: int) -> int:
     """Return how many blocks of a nest a block of a pack computes.
 
     Args:
         launch: the threads of a block of the pack.
-        kernel: the nest as a kernel.
+        own: the threads of a block of the nest.
+        nbytes: the bytes of shared memory of a block of the nest.
     """
-    groups = min(launch.threads // kernel.launch.threads, MAX_GROUPS)
-    nbytes = kernel.shared_nbytes
+    groups = min(launch.threads // own.threads, MAX_GROUPS)
     return max(1, min(groups, STATIC_SHARED_NBYTES // nbytes) if nbytes else groups)
 
 

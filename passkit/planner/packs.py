@@ -33,7 +33,7 @@ def plan_pack(
             return Diagnostic("pack.part", {"part": number, "reason": reason})
         schedules.append(plan.nest)
         nests.append(scheduled_nest(part, plan))
-    return compose(schedules, nests, target)
+    return compose(schedules, nests)
 
 
 def packed_nests(group: Group, schedule: Schedule) -> list[LoopNest]:

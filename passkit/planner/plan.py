@@ -82,14 +82,19 @@ def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
 
 
 def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
-    """Return why a GPU has no maps of the parts of a stitched group.
+    """Return why a GPU has no maps of the parts of a stitched group, or of a pack.
 
     None if it has, or needs none: for groups of one loop nest, and on other targets.
     """
     if not _has_loop_nests(target):
         return None
     schedule = outline_group(group, target)
-    if not isinstance(schedule, Schedule) or schedule.multi_nest is None:
+    if not isinstance(schedule, Schedule):
+        return None
+    if schedule.composition is Composition.PACKED:
+        schedule = plan_group(group, target)
+        assert isinstance(schedule, Schedule)  # its outline is one
+    elif schedule.multi_nest is None:
         return None
     return with_block(group, schedule, target).no_nest
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from attrs import evolve, frozen
 
@@ -17,12 +18,14 @@ from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_memory import staged_operands
 from passkit.schedule.block_nest import BlockNest
 from passkit.schedule.block_text import block_text
+from passkit.schedule.compose import blocks_of_pack, common_launch, side_by_side
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.schedule.phases import groups_of_parts
 from passkit.schedule.schedule import Schedule
+from passkit.schedule.shared_plan import largest
 from passkit.schedule.template_loops import operator_names
 from passkit.schedule.text import pack_text, schedule_text, tile_schedule_text
 from passkit.target import Target
@@ -142,12 +145,12 @@ def resources_of_pack(
 
     Bytes that a thread loads are those of the nest where they are least.
     """
-    pairs = enumerate(zip(pack.parts, nests, strict=True))
-    each = [(pack.side_by_side(k), resources_of(s, nest, target)) for k, (s, nest) in pairs]
+    pairs = zip(side_by_side(pack, nests), pack.parts, nests, strict=True)
+    each = [(together, resources_of(s, nest, target)) for together, s, nest in pairs]
     launch = pack.launch
     return NestResources(
         threads=launch.threads,
-        blocks=pack.blocks([[a.extent for a in nest.axes] for nest in nests]),
+        blocks=blocks_of_pack(pack, nests),
         resident_blocks=launch.blocks,
         registers=registers_per_thread(launch, target),
         shared_nbytes=max(together * r.shared_nbytes for together, r in each),
@@ -189,6 +192,8 @@ def nest_report(group: Group, schedule: Schedule, target: Target) -> NestReport 
         return _joined_report(group, schedule, target)
     if schedule.block is not None:
         return _block_report(group, schedule, schedule.block, target)
+    if schedule.is_mapped and schedule.phase_outputs:
+        return _phases_report(group, schedule, target)
     if schedule.nest is None:
         reason = schedule.no_nest or Diagnostic("tile.composition")
         return NestReport("", "", None, reason, str(schedule))
@@ -211,6 +216,28 @@ def _joined_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
     resources = resources_of(*nests[0], target)
     shared = sum(shared_nbytes(own, nest) for own, nest in nests)
     return NestReport(text, schedule.rule, evolve(resources, shared_nbytes=shared), None, "")
+
+
+def _phases_report(group: Group, schedule: Schedule, target: Target) -> NestReport:
+    """Return how phases run in one launch, in which all blocks wait for each other in between.
+
+    The bytes that a thread loads are those of the phase where they are least.
+    """
+    phases = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
+    reports = [r for own, plan in phases if (r := nest_report(own, plan, target)) is not None]
+    each = [r.resources for r in reports if r.resources is not None]
+    launch = common_launch([LaunchShape(1, r.threads, r.resident_blocks) for r in each])
+    resources = NestResources(
+        threads=launch.threads,
+        blocks=reduce(largest, (r.blocks for r in each)),
+        resident_blocks=launch.blocks,
+        registers=registers_per_thread(launch, target),
+        shared_nbytes=max(r.shared_nbytes for r in each),
+        thread_nbytes=min(r.thread_nbytes for r in each),
+        multiprocessors=each[0].multiprocessors,
+    )
+    rules = ", ".join(dict.fromkeys(r.rule for r in reports))
+    return NestReport("\n".join(r.text for r in reports), rules, resources, None, "")
 
 
 def _block_report(

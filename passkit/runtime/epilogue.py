@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from passkit.ast import Binary, Const, Expr, Select, Var, where
-from passkit.ast.stage import Let, Level, Loop, Part, Stage, Store
+from passkit.ast.stage import KernelAST, Let, Level, Loop, Part, Stage, Store
 from passkit.ast.walk import children, loads, variables
 from passkit.graph.kernel import Kernel
 from passkit.runtime.native.convolution_unit import MAX_EPILOGUE_ARRAYS, MAX_EPILOGUE_SIZES
@@ -117,7 +117,7 @@ class _RowKernel(NamedTuple):
     def of(kernel: Kernel) -> _RowKernel | None:
         """Return a kernel as one of rows; None where its tiles are not ranges of rows."""
         ast = kernel.ast
-        if len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
+        if not isinstance(ast, KernelAST) or len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
             return None
         tile, (part,) = ast.phases[0].tile.var, ast.phases[0].parts
         stages = tuple(s for s in part.stages if isinstance(s, Stage))

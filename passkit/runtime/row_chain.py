@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from passkit.ast import Const, Expr, Var
-from passkit.ast.stage import Fold, Let, Part, Prefetch, Stage, Store
+from passkit.ast.stage import Fold, KernelAST, Let, Part, Prefetch, Stage, Store
 from passkit.ast.walk import loads
 from passkit.runtime.epilogue import RowTiling, elements_of, rows_of
 from passkit.runtime.program import (
@@ -276,7 +276,7 @@ def _row_kernel(step: ProgramStep, rows: Extent) -> _ChainKernel | None:
     ast = kernel.ast
     if kernel.dialect != "cxx" or kernel.phases or ast.scratch:
         return None
-    if len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
+    if not isinstance(ast, KernelAST) or len(ast.phases) != 1 or len(ast.phases[0].parts) != 1:
         return None
     part, tile = ast.phases[0].parts[0], ast.phases[0].tile.var
     stages = tuple(s for s in part.stages if isinstance(s, Stage))

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, LaunchShape
-from passkit.ir.pack import MAX_WORDS
+from passkit.ir.pack import MAX_WORDS, blocks_side_by_side
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
-from passkit.target import Target
-from passkit.values.size import symbols_of
+from passkit.values.size import Extent, symbols_of
 
 SIZES_OF_PART = 3
 """The size arguments of a part besides those for symbols: its points, and two numbers of blocks."""
 
 
 def compose(
-    schedules: Sequence[NestSchedule], nests: Sequence[LoopNest], target: Target
+    schedules: Sequence[NestSchedule], nests: Sequence[LoopNest]
 ) -> PackSchedule | Diagnostic:
     """Return the schedule of nests in one kernel, or the first reason why it is not legal.
 
@@ -29,10 +28,9 @@ def compose(
     Args:
         schedules: the schedule of each nest.
         nests: the nests, which have no data flow between them.
-        target: the GPU.
     """
     pack = PackSchedule(tuple(schedules), common_launch([s.launch for s in schedules]))
-    return check_pack(pack, nests, target) or pack
+    return check_pack(pack, nests) or pack
 
 
 def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
@@ -48,7 +46,7 @@ def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
     return LaunchShape(y, x, max(1, blocks))
 
 
-def check_pack(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) -> Diagnostic | None:
+def check_pack(pack: PackSchedule, nests: Sequence[LoopNest]) -> Diagnostic | None:
     """Return the first reason why a schedule of nests in one kernel is not legal; None if it is."""
     launch = pack.launch
     arguments = 0
@@ -61,12 +59,26 @@ def check_pack(pack: PackSchedule, nests: Sequence[LoopNest], target: Target) ->
         if own.threads * own.blocks < launch.threads * launch.blocks:
             needed, resident = own.threads * own.blocks, launch.threads * launch.blocks
             return Diagnostic("pack.registers", {"part": part, "own": needed, "all": resident})
-        nbytes = pack.side_by_side(part) * shared_nbytes(schedule, nest)
-        if nbytes > target.scratch:
-            return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": target.scratch})
         arguments += len(nest.graph.inputs) + len(nest.graph.outputs) + SIZES_OF_PART
         arguments += 2 * len(symbols_of(e.shape for e in nest.entries))
     if arguments > MAX_WORDS:
         data = {"parts": len(pack.parts), "count": arguments, "limit": MAX_WORDS}
         return Diagnostic("pack.arguments", data)
     return None
+
+
+def side_by_side(pack: PackSchedule, nests: Sequence[LoopNest]) -> list[int]:
+    """Return how many blocks of each nest a block of the kernel of a pack has."""
+    return [
+        blocks_side_by_side(pack.launch, own.launch, shared_nbytes(own, nest))
+        for own, nest in zip(pack.parts, nests, strict=True)
+    ]
+
+
+def blocks_of_pack(pack: PackSchedule, nests: Sequence[LoopNest]) -> Extent:
+    """Return the number of blocks of the grid of a pack."""
+    total: Extent = 0
+    for schedule, nest, together in zip(pack.parts, nests, side_by_side(pack, nests), strict=True):
+        own = schedule.blocks([a.extent for a in nest.axes])
+        total = total + (own + (together - 1)) // together
+    return total

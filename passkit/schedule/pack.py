@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from attrs import frozen
 
 from passkit.ir.loop import LaunchShape
 from passkit.schedule.nest import NestSchedule
-from passkit.values.size import Extent
 
 
 @frozen
@@ -25,15 +22,3 @@ class PackSchedule:
 
     parts: tuple[NestSchedule, ...]
     launch: LaunchShape
-
-    def side_by_side(self, part: int) -> int:
-        """Return how many blocks of the nest of a part a block of the kernel has."""
-        return self.launch.threads // self.parts[part].launch.threads
-
-    def blocks(self, extents: Sequence[Sequence[Extent]]) -> Extent:
-        """Return the number of blocks of the grid, given the extents of the axes of each nest."""
-        total: Extent = 0
-        for part, (schedule, own) in enumerate(zip(self.parts, extents, strict=True)):
-            together = self.side_by_side(part)
-            total = total + (schedule.blocks(own) + (together - 1)) // together
-        return total

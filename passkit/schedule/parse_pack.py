@@ -54,14 +54,14 @@ class _PackParser(ScheduleParser):
         self._expect("}")
         self._end()
         nests = list(self.nests.values())
-        pack = compose([self.schedules[name] for name in self.nests], nests, self.target)
+        pack = compose([self.schedules[name] for name in self.nests], nests)
         if isinstance(pack, Diagnostic):
             self._refuse(str(pack), self.tokens[0])
         launch = f"{pack.launch.y}x{pack.launch.x}"
         if launch != threads.text:
             self._refuse(f"the nests have {launch} threads, not {threads.text}", threads)
         pack = evolve(pack, launch=evolve(pack.launch, blocks=int(blocks.text)))
-        problem = check_pack(pack, nests, self.target)
+        problem = check_pack(pack, nests)
         if problem is not None:
             self._refuse(str(problem), blocks)
         return pack

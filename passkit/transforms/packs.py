@@ -267,7 +267,8 @@ class _PackBuilder:
         end: Extent = 0
         for body in bodies:
             for part in body:
-                together = blocks_side_by_side(self.launch, part.nest.kernel)
+                kernel = part.nest.kernel
+                together = blocks_side_by_side(self.launch, kernel.launch, kernel.shared_nbytes)
                 firsts.append(end)
                 self.part_blocks.append(part.nest.blocks)
                 end = end + (part.nest.blocks + (together - 1)) // together

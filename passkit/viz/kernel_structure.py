@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 
 from attrs import evolve, frozen
 
@@ -18,13 +18,14 @@ from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.ir.loop import LaunchShape
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
+from passkit.schedule.compose import blocks_of_pack, common_launch, side_by_side
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.nest_info import NestInfo, analyze_nest
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import MultiNest, Schedule, StagedValue, TileNest
-from passkit.schedule.shared_plan import SharedPlan
+from passkit.schedule.shared_plan import SharedPlan, largest
 from passkit.schedule.text import tile_lines
 from passkit.schedule.tile_buffers import BufferContent
 from passkit.schedule.tile_loops import tiles_of
@@ -127,8 +128,9 @@ class KernelStructure:
     def tiles(self) -> Extent:
         """The number of tiles: those of loop nests are the thread blocks of the grid."""
         if self.schedule.pack is not None:
-            axes = [[a.extent for a in nest.axes] for nest in self.nests]
-            return self.resolve(self.schedule.pack.blocks(axes))
+            return self.resolve(blocks_of_pack(self.schedule.pack, self.nests))
+        if self.phases:
+            return reduce(largest, (phase.tiles for phase in self.phases))
         if self.block_nest is not None and self.schedule.is_joined:
             chunks = self.schedule.parts[0]
             return self.resolve(self.block_nest.blocks([a.extent for a in chunks.axes]))
@@ -145,9 +147,8 @@ class KernelStructure:
         """
         pack = self.schedule.pack
         if pack is not None:
-            pairs = enumerate(zip(pack.parts, self.nests, strict=True))
-            each = (pack.side_by_side(k) * shared_nbytes(s, nest) for k, (s, nest) in pairs)
-            return self._bytes(max(each))
+            pairs = zip(side_by_side(pack, self.nests), pack.parts, self.nests, strict=True)
+            return self._bytes(max(n * shared_nbytes(s, nest) for n, s, nest in pairs))
         if self.schedule.is_joined:
             phases = zip(
                 groups_of_parts(self.group, self.schedule), self.schedule.parts, strict=True
@@ -181,9 +182,20 @@ class KernelStructure:
         """The loop nests of a kernel that is scheduled as a pack of them, else none."""
         return [] if self.schedule.pack is None else packed_nests(self.group, self.schedule)
 
+    @cached_property
+    def phases(self) -> list[KernelStructure]:
+        """The structure of each phase of a kernel that is scheduled as loop nests, else none."""
+        plan = self.schedule
+        if not plan.phase_outputs or plan.is_joined or not plan.is_mapped:
+            return []
+        parts = zip(groups_of_parts(self.group, plan), plan.parts, self.shared.parts, strict=True)
+        return [KernelStructure(own, p, memory, self.resolve) for own, p, memory in parts]
+
     @property
     def launch(self) -> LaunchShape | None:
         """The threads of a thread block, None for a kernel that is not scheduled as loop nests."""
+        if self.phases:
+            return common_launch([p.launch for p in self.phases if p.launch is not None])
         scheduled = self.schedule.pack or self.block_nest or self.schedule.block
         return None if scheduled is None else scheduled.launch
 
@@ -355,6 +367,17 @@ class KernelStructure:
                 tiles=size_text(self.resolve(blocks)),
                 scratch=self._bytes(shared_nbytes(pack.parts[number], self.nests[number])),
             )
+        if self.phases:
+            phase = self.phases[number]
+            return KernelPart(
+                kind=kind_of(body).value,
+                composition=phase.composition,
+                operators=tuple(map(self.group.called, body)),
+                stages=tuple(self._stages_of_phase(number)),
+                outputs=tuple(self._output(part.original(e.node)) for e in part.graph.outputs),
+                tiles=size_text(phase.tiles),
+                scratch=phase.scratch,
+            )
         others = next((set(s) - {number} for s in self.schedule.shared_tiles if number in s), set())
         shared_with = f", shared with {_part_numbers(sorted(others))}" if others else ""
         return KernelPart(
@@ -375,10 +398,19 @@ class KernelStructure:
         if not plan.parts and plan.multi_nest is None:
             return stage_lines(plan, part.graph, lambda n: self.group.called(part.original(n)))
         group = groups_of_parts(self.group, self.schedule)[number]
-        inner = KernelStructure(group, plan, self.shared.parts[number], self.resolve).parts()
+        inner = KernelStructure(group, plan, self.shared.parts[number], self.resolve)
+        return inner.stages_of_parts()
+
+    def _stages_of_phase(self, number: int) -> list[str]:
+        """Return a line for each stage or part of phase ``number``, which has loop nests."""
+        phase = self.phases[number]
+        return phase.schedule_lines() if phase.nest is not None else phase.stages_of_parts()
+
+    def stages_of_parts(self) -> list[str]:
+        """Return a line for each stage of each part."""
         return [
             f"part {k}: {line}"
-            for k, p in enumerate(inner)
+            for k, p in enumerate(self.parts())
             for line in p.stages or [f"computes {', '.join(p.operators)}"]
         ]
 

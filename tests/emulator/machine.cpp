@@ -190,7 +190,8 @@ void wait_of_block(int line) {
     if (t.held) b.counter = t.counter, b.known = t.held;
   }
   for (uint32_t &w : b.warps) ++w;
-  for (uint32_t &t : b.times) ++t;
+  const uint32_t last = *std::max_element(b.times.begin(), b.times.end());
+  for (uint32_t &t : b.times) t = last + 1;  // those of groups that have waited by themselves differ
   b.arrived = b.group = 0;
 }
 

@@ -17,7 +17,7 @@ from passkit.schedule.parse_pack import parse_pack
 from passkit.schedule.rules import remove_schedule_rule
 from passkit.schedule.text import pack_text
 from tests.packs import GRAPHS, chain, chains, o, program, program_of
-from tests.planned import plan, target
+from tests.planned import plan
 from tests.schedule.nests import CUDA, rule
 
 TEXT = """\
@@ -124,20 +124,18 @@ def code_of(result: PackSchedule | Diagnostic | None) -> str:
 
 
 def test_what_is_not_legal_has_a_reason() -> None:
-    """Threads that do not fit, registers, shared memory and arguments are looked at."""
+    """Threads that do not fit, registers and arguments are looked at."""
     own = program("mixed")
     pack, nests = own.schedule.pack, own.nests
     assert pack is not None
-    assert compose(pack.parts, nests, CUDA) == pack
+    assert compose(pack.parts, nests) == pack
 
     wide = evolve(pack, launch=LaunchShape(1, 384, 1))
-    assert code_of(check_pack(wide, nests, CUDA)) == "pack.threads"
+    assert code_of(check_pack(wide, nests)) == "pack.threads"
     more = evolve(pack, launch=evolve(pack.launch, blocks=pack.launch.blocks + 1))
-    assert code_of(check_pack(more, nests, CUDA)) == "pack.registers"
-    small = target("cuda", scratch=4096)
-    assert code_of(compose(pack.parts, nests, small)) == "memory.shared"
+    assert code_of(check_pack(more, nests)) == "pack.registers"
     many = [*pack.parts, *pack.parts[:1] * 100]
-    assert code_of(compose(many, [*nests, *nests[:1] * 100], CUDA)) == "pack.arguments"
+    assert code_of(compose(many, [*nests, *nests[:1] * 100])) == "pack.arguments"
 
 
 def test_rows_of_several_warps_have_a_block_of_their_own() -> None:
