@@ -138,7 +138,7 @@ FAULTS = {
         "two parts", "param x1: f32", "param x1: f64", "x1 is float64, and the nest's x1 is float32"
     ),
     "threads that are no blocks": PackFault(
-        "two parts", "pack 1x256", "pack 1x384", "blocks of 384 threads have no whole blocks of 256"
+        "two parts", "pack 1x256", "pack 1x128", "blocks of 128 threads have no block of 256"
     ),
     "memory that is shared in one": PackFault(
         "two parts", "part x0", "aliased x0, y0\npart x0", "x0 may share memory, or x0 of its nest"
