@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from passkit.analysis.group import Group
@@ -12,15 +12,19 @@ from passkit.analysis.transposed_accesses import BLOCK
 from passkit.diagnostics import Diagnostic
 from passkit.planner.cpu import tile_nest, tile_schedule
 from passkit.planner.multi_nest import first, last, multi_nest_schedules
+from passkit.planner.nests import scheduled_nest
 from passkit.planner.plan import plan_group
 from passkit.planner.template import within_scratch
+from passkit.schedule.apply import apply
 from passkit.schedule.apply_tiles import TileShape
 from passkit.schedule.build import with_part_schedules
 from passkit.schedule.cost import schedule_cost
 from passkit.schedule.phases import groups_of_parts
+from passkit.schedule.rules import apply_rules, operator_rules, schedule_rules
 from passkit.schedule.schedule import Schedule
-from passkit.schedule.template import Template
+from passkit.schedule.template import ScheduleText, Template
 from passkit.schedule.template_of import template_of
+from passkit.schedule.text import schedule_text
 from passkit.schedule.tiling import Composition, compositions, second_tiled_axis, split_for
 from passkit.target import Target
 from passkit.values.size import Extent
@@ -40,12 +44,12 @@ class Candidate:
     """One way to run a group.
 
     Attributes:
-        template: the template.
+        template: the template; on a GPU of loop nests the text of the schedule.
         schedule: the schedule that it describes.
         seconds: the seconds of the cost model, 0 if sizes are unknown.
     """
 
-    template: Template
+    template: Template | ScheduleText
     schedule: Schedule
     seconds: float
 
@@ -54,11 +58,14 @@ def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
     """Return the candidates of a group, the default first, then by the seconds of the cost model.
 
     All templates differ, and there are at most ``target.tiling.candidates``. A group without a
-    schedule has no candidates.
+    schedule has no candidates. On a GPU of loop nests they are the schedules of its rules, in the
+    order of the rules, for a group of one nest.
     """
     default = plan_group(group, target)
     if isinstance(default, Diagnostic):
         return ()
+    if default.is_mapped or default.no_nest is not None:
+        return tuple(_of_rules(group, default, target))
     candidates: dict[Template, Candidate] = {}
     for schedule in _schedules(group, default, target):
         template = template_of(group, schedule, target)
@@ -70,6 +77,20 @@ def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
         candidates[template] = Candidate(template, schedule, seconds)
     usual, *others = candidates.values()
     return (usual, *sorted(others, key=lambda c: c.seconds)[: target.tiling.candidates - 1])
+
+
+def _of_rules(group: Group, default: Schedule, target: Target) -> Iterator[Candidate]:
+    """Yield the schedules that rules have for a group of one loop nest on a GPU, each once."""
+    if default.nest is None:
+        return
+    nest = scheduled_nest(group, default)
+    schedules = {default.nest: default}
+    for rule in (*operator_rules(nest), *schedule_rules(target)):
+        own = apply_rules(nest, target, (rule,), apply).schedule
+        if own is not None:
+            schedules.setdefault(own, evolve(default, nest=own, rule=rule.name))
+    for own, schedule in schedules.items():
+        yield Candidate(ScheduleText(schedule_text(own, nest, target)), schedule, 0.0)
 
 
 def _is_new(template: Template, others: Iterable[Template]) -> bool:

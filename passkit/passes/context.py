@@ -28,7 +28,7 @@ from passkit.passes.options import (
 )
 from passkit.passes.pipeline import Pipeline
 from passkit.passes.timing import Timing
-from passkit.schedule.template import Template
+from passkit.schedule.template import ScheduleText, Template
 from passkit.target import Target
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class PassContext:
     keep_together: tuple[tuple[NodeName, ...], ...]
     keep_apart: tuple[tuple[NodeName, ...], ...]
     no_fuse: tuple[NodeName, ...]
-    templates: tuple[tuple[str, Template], ...]
+    templates: tuple[tuple[str, Template | ScheduleText], ...]
     evaluator: Any
     passes: Pipeline
     times: Timing | None
@@ -105,7 +105,7 @@ class PassContext:
         keep_together: Iterable[NodeNames] | None = None,
         keep_apart: Iterable[NodeNames] | None = None,
         no_fuse: NodeNames | None = None,
-        templates: Mapping[str | Node | Entry, str | Template] | None = None,
+        templates: Mapping[str | Node | Entry, str | Template | ScheduleText] | None = None,
         evaluator: Any = None,
         passes: Iterable[str | Pass] | Mapping[str, Any] | None = None,
     ) -> None:

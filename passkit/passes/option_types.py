@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 from passkit.fusion.strategy import Strategy
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import Pass
-from passkit.schedule.template import Template
+from passkit.schedule.template import ScheduleText, Template
 from passkit.target import Target
 
 TargetName = Literal["cpu", "opencl", "cuda", "interpret", "blocks"]
@@ -35,7 +35,7 @@ class PlanOptions(TypedDict, total=False):
     keep_together: Iterable[Iterable[NodeReference]] | None
     keep_apart: Iterable[Iterable[NodeReference]] | None
     no_fuse: Iterable[NodeReference] | None
-    templates: Mapping[Any, str | Template] | None
+    templates: Mapping[Any, str | Template | ScheduleText] | None
     evaluator: Any
 
 

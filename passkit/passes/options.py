@@ -17,7 +17,7 @@ from passkit.library.evaluator import Evaluator
 from passkit.passes.base import find_pass
 from passkit.passes.pipeline import Pipeline, parse_pipeline
 from passkit.passes.timing import Timing
-from passkit.schedule.template import Template, parse_template
+from passkit.schedule.template import ScheduleText, Template, parse_choice
 from passkit.target import Target, target_of
 from passkit.values.arguments import path, sequence, shown
 
@@ -197,19 +197,21 @@ def _node_groups(option: str) -> Callable[[Any], tuple[tuple[NodeName, ...], ...
     return parse
 
 
-def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
+def _parse_templates(value: Any) -> tuple[tuple[str, Template | ScheduleText], ...]:
     """Return pairs of a name and its parsed template.
 
-    Keys are names, nodes and entries; values are templates or their texts.
+    Keys are names, nodes and entries; values are templates, or texts of templates or schedules.
 
     Raises: SettingError if ``value`` is no such mapping, a key has no name or a name two templates;
     ParseError for a text that is no template.
     """
     if not isinstance(value, Mapping):
         raise SettingError(f"templates must map names to templates, got {value!r}")
-    templates: dict[str, Template] = {}
+    templates: dict[str, Template | ScheduleText] = {}
     for key, template in value.items():
-        if not isinstance(key, (str, Node, Entry)) or not isinstance(template, (str, Template)):
+        if not isinstance(key, (str, Node, Entry)) or not isinstance(
+            template, (str, Template, ScheduleText)
+        ):
             raise SettingError(
                 f"templates must map names of nodes to templates, got {key!r}: {template!r}"
             )
@@ -222,7 +224,7 @@ def _parse_templates(value: Any) -> tuple[tuple[str, Template], ...]:
         if name in templates:
             raise SettingError(f"templates has two entries for {name!r}; a group has one template")
         try:
-            templates[name] = parse_template(template) if isinstance(template, str) else template
+            templates[name] = parse_choice(template) if isinstance(template, str) else template
         except ParseError as error:
             raise ParseError(f"templates[{name!r}]: {error}") from None
     return tuple(templates.items())

@@ -21,7 +21,7 @@ from passkit.planner.plan import check_rules, plan_group
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.stages import stage_rows_in_shared, stream_outputs
-from passkit.schedule.template import Template
+from passkit.schedule.template import ScheduleText, Template
 from passkit.target import DEVICES, Target
 from passkit.values.size import numel
 
@@ -57,14 +57,16 @@ def schedule_plan(graph: Graph, context: PassContext) -> Graph:
     return graph.with_attrs(schedule=Annotation("schedule", schedules))
 
 
-def _templates_by_node(graph: Graph, context: PassContext) -> dict[Node, tuple[str, Template]]:
+def _templates_by_node(
+    graph: Graph, context: PassContext
+) -> dict[Node, tuple[str, Template | ScheduleText]]:
     """Return, by fused node, the name and the template that the option ``templates`` gives for it.
 
     Empty without templates in ``context``. ``graph`` has the annotation subgraph.
 
     Raises: ScheduleError if a name is that of no group or of several, or a group has two templates.
     """
-    templates: dict[Node, tuple[str, Template]] = {}
+    templates: dict[Node, tuple[str, Template | ScheduleText]] = {}
     if not context.templates:
         return templates
     nodes_by_name: dict[str, list[Node]] = {}
@@ -118,7 +120,7 @@ def _chosen_schedule(node: Node, group: Group, context: PassContext, evaluator: 
 
 
 def _schedule_of_template(
-    node: Node, group: Group, target: Target, name: str, template: Template
+    node: Node, group: Group, target: Target, name: str, template: Template | ScheduleText
 ) -> Schedule:
     """Return the schedule of the template that the option ``templates`` gives for a group.
 

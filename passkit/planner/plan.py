@@ -18,6 +18,7 @@ from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
 from passkit.planner.blocks import with_block
 from passkit.planner.cpu import plan_tiles
+from passkit.planner.given import schedule_of_text
 from passkit.planner.joins import joined_phases, plan_joined
 from passkit.planner.multi_nest import has_contraction, plan_multi_nest
 from passkit.planner.nests import plan_nest
@@ -28,25 +29,25 @@ from passkit.schedule.build import packed_schedule
 from passkit.schedule.phases import phase_group, phases_of
 from passkit.schedule.rules import rules_key
 from passkit.schedule.schedule import Schedule, Source
-from passkit.schedule.template import Template
+from passkit.schedule.template import ScheduleText, Template
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 
 
 def plan_group(
-    group: Group, target: Target, template: Template | None = None
+    group: Group, target: Target, template: Template | ScheduleText | None = None
 ) -> Schedule | Diagnostic:
     """Return the schedule of a group, memoised by the key of the group and the target.
 
     Args:
         group: the group.
         target: the machine.
-        template: a template that the schedule must have.
+        template: a template that the schedule must have, or its text.
 
     Returns: the schedule, or why there is none; with a template also the nearest possible one.
 
-    Raises: ScheduleError for a template that does not fit the loops of the group.
+    Raises: ScheduleError for a template, or a text, that does not fit the loops of the group.
     """
     phased = group.kind is Kind.PHASED
     rules = _rules_key(group, target)
@@ -220,7 +221,7 @@ def _plan_with_template(
     phased: bool,
     held: UncachedArgument[Group],
     target: Target,
-    template: Template,
+    template: Template | ScheduleText,
     rules: Hashable,
 ) -> Schedule | Diagnostic:
     """Return the schedule of a group with a template, or why there is none.
@@ -230,19 +231,23 @@ def _plan_with_template(
         phased: whether the kind of the group has phases.
         held: the group, which ``key`` and ``phased`` identify.
         target: the machine.
-        template: the template.
+        template: the template, or the text of the schedule.
         rules: the key of the schedule rules.
 
-    Raises: ScheduleError for a template that does not fit the loops of the group.
+    Raises: ScheduleError for a template, or a text, that does not fit the loops of the group.
     """
     default = _plan(key, phased, held, target, rules)
     if isinstance(default, Diagnostic):
         return default
-    schedule = apply_template(held.value, default, target, template)
+    if isinstance(template, ScheduleText):
+        schedule = schedule_of_text(held.value, default, target, template)
+    elif _has_loop_nests(target):
+        return Diagnostic("template.loop_nests", {"target": target.name})
+    else:
+        schedule = apply_template(held.value, default, target, template)
     if isinstance(schedule, Diagnostic):
         return schedule
-    reason = Diagnostic("template.given") if target.nests else None
-    return evolve(schedule, source=Source.USER, nest=None, pack=None, rule="", no_nest=reason)
+    return evolve(schedule, source=Source.USER, rule="")
 
 
 def _packed(group: Group, target: Target) -> Schedule | Diagnostic:

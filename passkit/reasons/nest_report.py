@@ -134,7 +134,8 @@ class NestReport:
         if not self.text:
             return f"  no schedule of a nest: {self.diagnostic}\n  {self.description}"
         resources = "" if self.resources is None else f": {self.resources}"
-        lines = [f"schedule rule {self.rule}{resources}", *self.text.splitlines()]
+        origin = f"schedule rule {self.rule}" if self.rule else "schedule of the option templates"
+        lines = [f"{origin}{resources}", *self.text.splitlines()]
         return "\n".join(f"  {line}" for line in lines)
 
 

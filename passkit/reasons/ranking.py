@@ -60,6 +60,11 @@ class RankedGroup:
     nest: NestReport | None = None
 
     @property
+    def is_of_nests(self) -> bool:
+        """Whether its kernel consists of loop nests on a GPU: its template is their schedule."""
+        return self.nest is not None and self.nest.resources is not None
+
+    @property
     def why(self) -> str:
         """The reason why the group has this template, as a clause without a full stop."""
         if self.source is Source.USER:
@@ -69,6 +74,8 @@ class RankedGroup:
             return f"it was the fastest when measured{at}"
         if self.nest is not None and self.nest.is_own:
             return f"schedule rule {self.nest.rule} made it"
+        if self.is_of_nests:
+            return "it is the first legal one of the schedule rules"
         if not self.others:
             return "it is the only possible template"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"
@@ -116,16 +123,17 @@ class RankedGroup:
         """Return the group as text.
 
         It has its template, the reason, and up to three other templates. The schedule of a loop
-        nest comes first, unless it is usual on a CPU. On a GPU its kernel has none of the
-        templates, which the option templates can choose instead.
+        nest comes first, unless it is usual on a CPU. On a GPU of loop nests schedules take the
+        place of templates.
         """
         size = f", {bytes_text(self.nbytes)}" if self.nbytes else ""
         time = f", {seconds_text(self.seconds)}" if self.seconds else ""
         lines = [f"{self.name}: {', '.join(self.operators)}"]
         if self.nest is not None and self.nest.is_printed:
             lines.append(str(self.nest))
-            if self.nest.resources is not None:
-                lines.append("  Templates that the option templates can choose instead:")
+        if self.is_of_nests:
+            lines.append(f"  {self.composition}{size}{time}; {self.why}")
+            return "\n".join([*lines, *self._texts()])
         lines += [
             f"  {self.template}",
             f"  {self.composition}, {self.tiles} tiles{size}{time}; {self.why}",
@@ -134,6 +142,12 @@ class RankedGroup:
             time = f"{seconds_text(other.seconds):>8}" if other.seconds else f"{'?':>8}"
             lines.append(f"  {time}  {other.template}")
         return "\n".join(lines)
+
+    def _texts(self) -> Iterator[str]:
+        """Yield the lines of schedules that the option templates can choose instead."""
+        for other in self.others[:MAX_ALTERNATIVES]:
+            yield f"  by rule {other.schedule.rule}, for the option templates:"
+            yield from (f"    {line}" for line in str(other.template).splitlines())
 
 
 @frozen(repr=False)
@@ -204,17 +218,21 @@ def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -
 
     ``name`` is the name of its node, ``target`` the target that it was planned for.
     """
-    template = template_of(group, schedule, target)
+    nest = nest_report(group, schedule, target)
+    if nest is not None and nest.resources is not None:
+        template = nest.text
+    else:
+        template = str(template_of(group, schedule, target))
     return RankedGroup(
         name=name,
         operators=tuple(group.called(n) for n in group.ops),
-        template=str(template),
+        template=template,
         composition=schedule.composition.value,
         tiles=tiles_of(schedule),
         nbytes=least_bytes(group.graph),
         seconds=schedule_cost(group, schedule, target),
         source=schedule.source,
-        others=tuple(v for v in candidates_of(group, target) if v.template != template),
+        others=tuple(v for v in candidates_of(group, target) if str(v.template) != template),
         measured=schedule.measured,
-        nest=nest_report(group, schedule, target),
+        nest=nest,
     )

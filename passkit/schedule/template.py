@@ -145,6 +145,28 @@ NUMBER = "0*([1-9][0-9]{0,8})"
 LEVEL = re.compile(f"(GRID|WARP|CTA|THREAD)(?:_{NUMBER})?|(GRID)_([/~]){NUMBER}")
 
 
+@frozen
+class ScheduleText:
+    """A schedule that is given in place of a template: a text in the grammar of schedules.
+
+    `passkit.schedule.text` describes the grammar. A text is read when its loop nest is known.
+    """
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_choice(text: str) -> Template | ScheduleText:
+    """Return what a text of the option ``templates`` gives: a schedule, or a template.
+
+    Raises: ParseError for a text that is neither.
+    """
+    is_schedule = text.split(maxsplit=1)[:1] == ["schedule"]
+    return ScheduleText(text) if is_schedule else parse_template(text)
+
+
 def parse_template(text: str, cta_num: Extent | None = None, cta_size: int = 256) -> Template:
     """Return the template of a text; white space between tokens has no meaning.
 
