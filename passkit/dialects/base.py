@@ -15,7 +15,7 @@ from passkit.dialects.templates import (
     VectorTemplates,
 )
 from passkit.errors import RegistryError, nearest
-from passkit.ir.features import MAXIMUM_NUMBER, Features, PhaseForm
+from passkit.ir.features import Features
 from passkit.values.dtype import DType
 from passkit.values.named import NamedRegistry
 
@@ -65,7 +65,8 @@ class Dialect:
 
     Attributes:
         name: the name by which targets refer to the dialect.
-        kernel: the head of a kernel ``{name}`` with ``{params}``.
+        kernel: the head of a kernel ``{name}`` with ``{params}``. This and the other templates of
+            tiles are empty in a language whose kernels are loop IR only.
         buffer: the declaration of a buffer whose bytes no other parameter has; ``{const}`` is empty
             for outputs.
         aliased: that of one whose bytes another parameter has, too.
@@ -73,25 +74,16 @@ class Dialect:
         unpack: fetches buffer number ``{k}`` in front of the body, if parameters are packed.
         unpack_size: fetches size argument number ``{k}``.
         scratch: the declaration of a scratch array at ``{offset}`` bytes.
-        scratch_of_row: that of an array that each row of a tile has for itself; all of them take
-            ``{total}`` bytes.
         scratch_base: stands in front of these declarations.
         grid: the loop over tiles.
-        warp: the loop over the rows of a tile.
-        lane: a loop whose iterations are shared out over the threads of a row, or of a tile without
-            rows.
-        thread: a loop of one thread.
+        lane: a loop whose iterations are shared out over the threads of a tile.
+        thread: a loop of one thread, also over the rows of a tile.
         thread_reversed: one from the last iteration to the first.
-        lane_of_tile: a loop whose iterations are shared out over all threads of a tile, where rows
-            have some of their own.
         fold: combines the partial results ``{acc}`` of all threads by ``{combine}`` of ``a`` and
             ``b``, and declares the result; for languages without vectors.
-        fold_of_tile: the same for all threads of a tile, where rows have some of their own.
         shuffled: the same as ``fold`` for threads that exchange values without memory.
         first: stands in front of a statement that the first thread of a tile executes alone.
-        first_of_row: the same for the first thread of a row.
         wait: a barrier of the threads of a tile.
-        wait_of_row: a barrier of the threads of a row.
         memory: the ``{memory}`` of barriers: of a kernel in general, and of one that loads its own
             outputs.
         local: the declaration of a constant.
@@ -127,28 +119,22 @@ class Dialect:
     """
 
     name: str
-    kernel: str
+    kernel: str = ""
     buffer: str
     aliased: str = ""
     size: str = "const int64_t {name}"
     unpack: str = ""
     unpack_size: str = ""
-    scratch: str
-    scratch_of_row: str = ""
+    scratch: str = ""
     scratch_base: str = ""
-    grid: str
-    warp: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
-    lane: str
+    grid: str = ""
+    lane: str = ""
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     thread_reversed: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
-    lane_of_tile: str = ""
     fold: str = ""
-    fold_of_tile: str = ""
     shuffled: str = ""
     first: str = ""
-    first_of_row: str = ""
     wait: str = ""
-    wait_of_row: str = ""
     memory: tuple[str, str] = ("", "")
     local: str = "const {type} {name} = {value};"
     counter: str = ""
@@ -196,12 +182,10 @@ class Dialect:
             name=self.name,
             vectors=None if vectors is None else vectors.features,
             accesses=None if accesses is None else accesses.features,
-            has_reciprocals=self.quotients is not None,
             has_products=bool(self.product),
             counts_rows=bool(self.counter),
-            has_maximum_number=f"{MAXIMUM_NUMBER}/float32" in self.calls,
             has_parts=self.parts is not None,
-            phases=PhaseForm.NONE if self.phases is None else self.phases.form,
+            has_phases=self.phases is not None,
             aliased=self.aliased,
         )
 

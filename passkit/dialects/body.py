@@ -21,55 +21,28 @@ class Body:
         dtypes: the dtypes of the kernel's buffers.
         lines: the lines so far.
         depth: the depth of the current block.
-        has_rows: whether the kernel has a loop over the rows of a tile.
         rereads: whether the kernel loads its own outputs.
         streams: whether a store bypassed the caches.
-        in_row: whether the current statement is inside of a loop over rows.
     """
 
     def __init__(
         self,
         scalars: Scalars,
         buffers: Iterable[Buffer],
-        has_rows: bool = False,
         rereads: bool = False,
     ) -> None:
-        self.has_rows, self.rereads = has_rows, rereads
+        self.rereads = rereads
         self.scalars, self.dialect = scalars, scalars.dialect
         self.dtypes = {b.name: b.dtype for b in buffers}
         self.lines: list[str] = []
         self.depth = 0
-        self.streams = self.in_row = False
-
-    @property
-    def lane(self) -> str:
-        """The template of a loop over the threads of a row, or of a tile without rows."""
-        d = self.dialect
-        return d.lane_of_tile if self.is_of_tile else d.lane
-
-    @property
-    def lane_of_block(self) -> str:
-        """The template of a loop over all threads of a block, unless it is inside of a row."""
-        d = self.dialect
-        return d.lane if self.in_row or not d.lane_of_tile else d.lane_of_tile
-
-    @property
-    def is_of_tile(self) -> bool:
-        """Whether the threads are those of a tile whose rows have some of their own."""
-        return bool(self.dialect.lane_of_tile) and self.has_rows and not self.in_row
-
-    @property
-    def fold(self) -> str:
-        """The template that combines the partial results of these threads."""
-        d = self.dialect
-        return d.fold if self.in_row or not d.fold_of_tile else d.fold_of_tile
+        self.streams = False
 
     def barrier(self) -> None:
-        """Add a barrier of the threads of the row, or of the tile."""
+        """Add a barrier of the threads of the tile."""
         d = self.dialect
-        text = d.wait_of_row if self.in_row else d.wait
-        if text:
-            self.line(text.format(memory=d.memory[self.rereads]))
+        if d.wait:
+            self.line(d.wait.format(memory=d.memory[self.rereads]))
 
     def line(self, text: str) -> None:
         """Add a line."""
@@ -107,11 +80,11 @@ class Body:
         Args:
             template: its template.
             start: the text of its first value.
-            values: the texts of other placeholders; ``times`` is a factor of the step.
+            values: the texts of other placeholders.
         """
         if start == "0":
             template = template.replace(OFFSET, "")
-        self.open(template.format(start=start, **{"times": "", **values}))
+        self.open(template.format(start=start, **values))
 
     def statement(self, s: Statement) -> None:
         """Add a local variable, or a store by one thread."""
@@ -130,8 +103,7 @@ class Body:
 
     def store_once(self, s: Store) -> None:
         """Add a store by one thread of a value that all threads have."""
-        d = self.dialect
-        only = d.first_of_row if self.in_row else d.first
+        only = self.dialect.first
         at = self.scalars.element(s.buffer, s.index)
         self.line(f"{only}{' ' * bool(only)}{at} = {self.scalars.expr(s.value)};")
 

@@ -1,8 +1,7 @@
 """CUDA C. Source: CUDA C++ Programming Guide, language extensions.
 
-A block has (32, rows) threads if a tile has rows, else one row of threads: whole warps. If it has
-rows, stages of parts without rows are shared out over all of its threads. The barrier of a grid is
-that of cooperative groups, whose headers NVRTC does not have.
+Kernels are loop IR, see `passkit.dialects.c_printer`. The barrier of a grid is that of cooperative
+groups, whose headers NVRTC does not have.
 """
 
 from pathlib import Path
@@ -11,12 +10,7 @@ from passkit.ast import FUNCTIONS
 from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
 from passkit.dialects.philox import PHILOX
 from passkit.dialects.scalar_special import GAMMA, SERIES
-from passkit.dialects.templates import (
-    AccessTemplates,
-    LoadAheadTemplates,
-    PhaseTemplates,
-    QuotientTemplates,
-)
+from passkit.dialects.templates import QuotientTemplates
 from passkit.ir.features import MAXIMUM_NUMBER
 
 REAL = {"float32": "float", "float64": "double"}
@@ -39,11 +33,6 @@ typedef unsigned long long uint64_t;
 #include <stdint.h>
 #endif
 #define PK_FN __device__ __forceinline__
-
-// A row has the threads of a block that are side by side: a warp, or a part of one.
-PK_FN unsigned threads_of_row() {
-  return 0xffffffffu >> (32 - blockDim.x) << (threadIdx.y * blockDim.x % 32);
-}
 
 PK_FN float bits_f32(uint32_t x) { return __uint_as_float(x); }
 PK_FN double bits_f64(uint64_t x) { return __longlong_as_double((long long)x); }
@@ -103,63 +92,14 @@ PK_FN void wait_of_grid(uint32_t *gate) {
   __syncthreads();
 }
 
-// Elements that follow each other, by accesses of 16 bytes, or of all of them where those are less.
+// Elements that follow each other, as one word.
 template <int nbytes> struct word_of { typedef uint4 type; };
 template <> struct word_of<8> { typedef uint2 type; };
 template <> struct word_of<4> { typedef uint32_t type; };
 template <> struct word_of<2> { typedef uint16_t type; };
-template <int N, class T> PK_FN bool aligned(const T *at) {
-  return (uint64_t)at % sizeof(typename word_of<N * sizeof(T)>::type) == 0;
-}
-template <int N, class T> PK_FN void take(T (&to)[N], const T *from) {
-  typedef typename word_of<N * sizeof(T)>::type word;
-  #pragma unroll
-  for (int k = 0; k < int(N * sizeof(T) / sizeof(word)); ++k)
-    ((word *)to)[k] = ((const word *)from)[k];
-}
-template <int N, class T> PK_FN void put(T *to, const T (&from)[N]) {
-  typedef typename word_of<N * sizeof(T)>::type word;
-  #pragma unroll
-  for (int k = 0; k < int(N * sizeof(T) / sizeof(word)); ++k)
-    ((word *)to)[k] = ((const word *)from)[k];
-}
-template <int N, class T> PK_FN void take_any(T (&to)[N], const T *from) {
-  if (aligned<N>(from)) {
-    take(to, from);
-  } else {
-    #pragma unroll
-    for (int k = 0; k < N; ++k) to[k] = from[k];
-  }
-}
-template <int N, class T> PK_FN void take_some(T (&to)[N], const T *from, int64_t left) {
-  if (left >= N) {
-    take_any(to, from);
-  } else {
-    #pragma unroll
-    for (int k = 0; k < N; ++k) to[k] = k < left ? from[k] : T();
-  }
-}
-template <int N, class T> PK_FN void put_any(T *to, const T (&from)[N]) {
-  if (aligned<N>(to)) {
-    put(to, from);
-  } else {
-    #pragma unroll
-    for (int k = 0; k < N; ++k) to[k] = from[k];
-  }
-}
-template <int N, class T> PK_FN void put_some(T *to, const T (&from)[N], int64_t left) {
-  if (left >= N) {
-    put_any(to, from);
-  } else {
-    #pragma unroll
-    for (int k = 0; k < N; ++k)
-      if (k < left) to[k] = from[k];
-  }
-}
-
+template <> struct word_of<1> { typedef uint8_t type; };
 // Vector accesses of loop IR: N elements at a multiple of their bytes, as one word. Loads of device
 // code are volatile: otherwise the compiler moves each to its first use, and few are in flight.
-template <> struct word_of<1> { typedef uint8_t type; };
 #ifdef __CUDA_ARCH__
 #define PK_WORD_LOADS(name, how)                                                              \
   PK_FN void name(uint4 &w, const void *at) {                                                 \
@@ -308,66 +248,6 @@ SERIES_HEAD = """\
 #define PK_NAN __longlong_as_double(0x7ff8000000000000ll)
 """
 
-# Short rows share a warp, and have fewer steps. Both threads of a pair combine the same two numbers
-# in the same order, so that all have the same bits.
-FOLD = """\
-{type} {name} = {acc};
-#pragma unroll
-for (unsigned o = 16; o; o >>= 1) {{
-  if (o >= blockDim.x) continue;
-  const {type} other = __shfl_xor_sync(threads_of_row(), {name}, o);
-  const {type} a = threadIdx.x & o ? other : {name}, b = threadIdx.x & o ? {name} : other;
-  {name} = {combine};
-}}"""
-
-# The warps of a block of any shape; then each thread combines the results of all warps.
-FOLD_OF_TILE = """\
-__shared__ {type} {name}_all[32];
-const unsigned {name}_thread = threadIdx.y * blockDim.x + threadIdx.x;
-{type} {name} = {acc};
-for (int o = 16; o; o >>= 1) {{
-  const {type} other = __shfl_xor_sync(0xffffffffu, {name}, o);
-  const {type} a = {name}_thread & o ? other : {name}, b = {name}_thread & o ? {name} : other;
-  {name} = {combine};
-}}
-if ({name}_thread % 32 == 0) {name}_all[{name}_thread / 32] = {name};
-__syncthreads();
-{name} = {name}_all[0];
-for (unsigned w = 1; w < blockDim.x * blockDim.y / 32; ++w) {{
-  const {type} a = {name}, b = {name}_all[w];
-  {name} = {combine};
-}}
-__syncthreads();"""
-
-ACCESSES = AccessTemplates(
-    whole="const int64_t {name}_vectors = {value};",
-    first="const int64_t {name}_first = {at};",
-    array="__align__(16) {type} {name}[{count}];",
-    load="take({name}, {at});",
-    load_any="take_any({name}, {at});",
-    load_some="take_some({name}, {at}, {remaining});",
-    store="put({at}, {name});",
-    store_any="put_any({at}, {name});",
-    store_some="put_some({at}, {name}, {remaining});",
-    unroll="#pragma unroll",
-    each="for (int {name}_k = 0; {name}_k < {count}; ++{name}_k)",
-    element="const int64_t {name} = {name}_first + {name}_k;",
-    within="if ({name} < {stop})",
-    rest="const int64_t {name}_rest = {value};",
-    aligned="aligned<{count}>({at})",
-    least=4,
-    ahead=LoadAheadTemplates(
-        array="__align__(16) {type} {name}_ahead[{turns}][{count}];",
-        loop="for (int {name}_step = 0; {name}_step < {turns}; ++{name}_step)",
-        here="const int64_t {name}_here = {name}_vector + {name}_step * {step};",
-        within="if ({name}_here < {name}_vectors) ",
-        beyond="if ({name}_here >= {name}_vectors) break;",
-        now="{type} (&{name})[{count}] = {name}_ahead[{loop}_step];",
-        step="blockDim.x",
-        step_of_tile="(blockDim.x * blockDim.y)",
-    ),
-)
-
 QUOTIENTS = QuotientTemplates(
     known_divisor="known_divisor({value}, {high}, {low})",
     measured="divisor({value})",
@@ -383,39 +263,8 @@ CUDA = register_dialect(
     Dialect(
         name="cuda",
         language="cuda",
-        kernel='extern "C" __global__ void {name}({params})',
         buffer="{const}{type} *__restrict__ {name}",
         aliased="{const}{type} *{name}",
-        scratch="{type} *const {name} = ({type} *)(scratch + {offset});",
-        scratch_of_row=(
-            "{type} *const {name} = ({type} *)(scratch + {offset} + threadIdx.y * ({total}));"
-        ),
-        scratch_base="extern __shared__ __align__(64) unsigned char scratch[];",
-        grid="for (int64_t {var} = blockIdx.x; {var} < {stop}; {var} += gridDim.x)",
-        warp="for (int64_t {var} = {start} + threadIdx.y; {var} < {stop}; {var} += blockDim.y)",
-        lane=(
-            "for (int64_t {var} = {start} + threadIdx.x; {var} < {stop}; "
-            "{var} += {times}blockDim.x)"
-        ),
-        lane_of_tile=(
-            "for (int64_t {var} = {start} + threadIdx.y * blockDim.x + threadIdx.x; {var} < {stop};"
-            " {var} += {times}blockDim.x * blockDim.y)"
-        ),
-        fold=FOLD,
-        fold_of_tile=FOLD_OF_TILE,
-        first="if (threadIdx.x + threadIdx.y == 0)",
-        first_of_row="if (threadIdx.x == 0)",
-        phases=PhaseTemplates(
-            head=(
-                "// A cooperative launch: blocks wait for each other here, so that all must run at "
-                "once.\n__device__ uint32_t {name}_gate;\n"
-            ),
-            wait="wait_of_grid(&{name}_gate);",
-            buffer="{type} *{name}",
-        ),
-        wait="__syncthreads();",
-        wait_of_row="__syncwarp(threads_of_row());",
-        accesses=ACCESSES,
         quotients=QUOTIENTS,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,

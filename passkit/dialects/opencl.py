@@ -272,7 +272,6 @@ OPENCL = register_dialect(
             "(__local {type} *)((__local uchar *)scratch + {offset});"
         ),
         grid="for (long {var} = get_group_id(0); {var} < {stop}; {var} += get_num_groups(0))",
-        warp="for (long {var} = {start}; {var} < {stop}; ++{var})",
         lane=(
             "for (long {var} = {start} + get_local_id(0); {var} < {stop}; "
             "{var} += get_local_size(0))"
@@ -295,9 +294,7 @@ OPENCL = register_dialect(
         ),
         shuffled=SHUFFLED,
         first="if (get_local_id(0) == 0)",
-        first_of_row="if (get_local_id(0) == 0)",
         wait="barrier({memory});",
-        wait_of_row="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         accesses=ACCESSES,
         saturate="saturated_{type}_{source}({value})",

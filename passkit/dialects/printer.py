@@ -50,10 +50,6 @@ def print_final(form: FinalForm, name: str, dialect: Dialect) -> str:
     """
     if isinstance(form, PhasedKernel):
         return _print_phases(form, name, dialect)
-    if isinstance(form, FinalKernel) and len(form.phases) > 1:
-        assert dialect.phases is not None
-        head = dialect.phases.head.format(name=name)
-        return head + _Printer(form, dialect).kernel(name, dialect.kernel)
     return _print_phase(form, name, dialect, dialect.kernel)
 
 
@@ -135,14 +131,12 @@ class _Printer:
         scratch = {b.name: b.extent for b in self.shared}
         scalars = Scalars(dialect, final.sizes, names, scratch)
         rereads = dialect.memory[0] != "" and final.rereads
-        self.body = Body(scalars, (*final.params, *final.scratch), final.has_rows, rereads)
+        self.body = Body(scalars, (*final.params, *final.scratch), rereads)
 
     def kernel(self, name: str, head: str) -> str:
         """Return the text of the function ``name``, opened by ``head``."""
         d, body = self.dialect, self.body
-        crossing = d.buffer if d.phases is None else d.phases.buffer or d.buffer
         templates = dict.fromkeys(self.final.aliased, d.aliased)
-        templates |= dict.fromkeys(self.final.crossing, crossing)
         buffers = ((b, templates.get(b.name, d.buffer)) for b in self.final.params)
         params = [template.format(**self._texts(b)) for b, template in buffers]
         params += [d.size.format(name=n) for n in self.final.sizes]
@@ -151,10 +145,7 @@ class _Printer:
         for text in (*d.prologue, *whole, *self._fetched_buffers(), *self._fetched_sizes()):
             body.line(text)
         self._scratch()
-        for k, phase in enumerate(self.final.phases):
-            if k and d.phases is not None:
-                body.line(d.phases.wait.format(name=name))
-            self._phase(phase)
+        self._phase(self.final.phase)
         if body.streams and d.fence:
             body.line(d.fence)
         body.close()
@@ -189,24 +180,21 @@ class _Printer:
     def _scratch(self) -> None:
         """Add the declarations of scratch arrays.
 
-        Arrays of rows follow those of tiles if the dialect separates them, or if arrays have
-        offsets, which are counted in each kind by itself.
+        Arrays of rows follow those of tiles if arrays have offsets, which are counted in each kind
+        by itself.
         """
         d = self.dialect
         if self.shared and d.scratch_base:
             self.body.line(d.scratch_base)
-        have_offsets = any(b.offset is not None for b in self.shared)
-        is_separate = have_offsets or bool(d.scratch_of_row)
+        is_separate = any(b.offset is not None for b in self.shared)
         of_tile = [b for b in self.shared if not (b.of_row and is_separate)]
         of_rows = [b for b in self.shared if b.of_row and is_separate]
         for b in self.shared:
-            is_of_row = b.of_row and bool(d.scratch_of_row)
             arrays, front = (of_rows, of_tile) if b.of_row and is_separate else (of_tile, [])
             before = _nbytes(arrays[: arrays.index(b)]) if b.offset is None else str(b.offset)
             offset = _plus(_total(front), before) if front else before
             values = {"type": d.type_of(b.dtype), "name": b.name, "offset": offset}
-            template = d.scratch_of_row if is_of_row else d.scratch
-            self.body.line(template.format(total=_total(arrays), **values))
+            self.body.line(d.scratch.format(**values))
 
     def _phase(self, phase: FinalPhase) -> None:
         """Add the loop over the tiles of a phase."""
@@ -253,16 +241,14 @@ class _Printer:
             self.body.let(let)
         if rows is not None:
             self._start(rows, part.digits)
-            self.body.loop(self.dialect.warp, rows)
+            self.body.loop(self.dialect.thread, rows)
         if not part.are_rows_inside:
             for let in part.row_lets:
                 self.body.let(let)
             for b in self.registers:
                 self._array(b)
-        self.body.in_row = rows is not None
         for stage in part.stages:
             self._stage(stage)
-        self.body.in_row = False
         if rows is not None:
             self._step(part.digits)
             self.body.close()

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from passkit.errors import RegistryError
-from passkit.ir.features import AccessFeatures, AheadFeatures, PhaseForm, VectorFeatures
+from passkit.ir.features import AccessFeatures, VectorFeatures
 
 
 @frozen(kw_only=True)
@@ -237,28 +237,14 @@ class PartTemplates:
 class PhaseTemplates:
     """Templates for kernels of several phases, between which all tiles wait for each other.
 
-    A language has either a barrier of the grid, or a launch for each phase.
-
     Attributes:
-        head: stands in front of a kernel with barriers.
-        wait: the barrier of the grid.
-        buffer: the declaration of a buffer that a phase loads and an earlier one stores, so that
-            loads are not moved across a barrier.
         function: the head of the function of a phase; without ``turn`` it is what is launched.
         turn: the line of the kernel that calls ``{function}`` if size argument ``{k}``, behind the
             last one, is ``{phase}``.
     """
 
-    head: str = ""
-    wait: str = ""
-    buffer: str = ""
-    function: str = ""
+    function: str
     turn: str = ""
-
-    @property
-    def form(self) -> PhaseForm:
-        """How the phases of a kernel follow each other."""
-        return PhaseForm.BARRIER if self.wait else PhaseForm.FUNCTIONS
 
 
 @frozen(kw_only=True)
@@ -295,40 +281,6 @@ class ThreadVectorTemplates:
 
 
 @frozen(kw_only=True)
-class LoadAheadTemplates:
-    """Templates for loops that load several accesses before they use the first one.
-
-    More loads are then in flight.
-
-    Attributes:
-        array: declares an array for the loads of ``{turns}`` iterations.
-        loop: the loop over these iterations, ``{name}_step``.
-        here: declares ``{name}_here``, the number of an access; the next one is ``{step}`` behind.
-        within: tests that there is such an access.
-        beyond: leaves the loop if there is none.
-        now: names the elements that were loaded for one iteration.
-        step: the number of threads of a row.
-        step_of_tile: the number of threads of a tile.
-        most: the number of accesses of a thread that are loaded first, at most.
-        nbytes: the number of bytes that these load, at most.
-        threads: the number of threads that should have as many iterations; if the loop is known to
-            be shorter, fewer accesses are loaded first.
-    """
-
-    array: str
-    loop: str
-    here: str
-    within: str
-    beyond: str
-    now: str
-    step: str
-    step_of_tile: str
-    most: int = 2
-    nbytes: int = 64
-    threads: int = 8
-
-
-@frozen(kw_only=True)
 class AccessTemplates:
     """Templates for accesses of one thread to ``{count}`` consecutive elements.
 
@@ -354,7 +306,6 @@ class AccessTemplates:
             is known to have fewer uses single elements.
         has_arithmetic: whether threads compute with vectors.
         vectors: the templates of these.
-        ahead: the templates of loops that load several accesses first.
     """
 
     whole: str
@@ -377,20 +328,16 @@ class AccessTemplates:
     least: int = 16
     has_arithmetic: bool = False
     vectors: ThreadVectorTemplates | None = None
-    ahead: LoadAheadTemplates | None = None
 
     @property
     def features(self) -> AccessFeatures:
         """The accesses of a thread, and the functions of its vectors."""
-        ahead, functions = self.ahead, None
+        functions = None
         if self.has_arithmetic and self.vectors is not None:
             functions = frozenset(self.vectors.calls)
         return AccessFeatures(
             nbytes=self.nbytes,
             least=self.least,
-            ahead=None
-            if ahead is None
-            else AheadFeatures(most=ahead.most, nbytes=ahead.nbytes, threads=ahead.threads),
             vector_functions=functions,
         )
 

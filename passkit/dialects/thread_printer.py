@@ -7,21 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from attrs import evolve
-
-from passkit.ast import Const
 from passkit.ast.stage import Dot, Let, Loop, Matrix, Prefetch, Store
 from passkit.dialects.body import Body
 from passkit.dialects.expressions import ATOM
-from passkit.dialects.templates import AccessTemplates, LoadAheadTemplates, QuotientTemplates
+from passkit.dialects.templates import AccessTemplates
 from passkit.dialects.thread_vector_printer import ThreadVectorPrinter
-from passkit.ir.loop import Assign, Declare, DivideVector, PrepareDivisor
+from passkit.ir.loop import Assign, Declare
 from passkit.ir.rewrite import substitute
 from passkit.ir.threads import (
     AccessArray,
     AccessFor,
     Block,
-    DeclareArray,
     ElementFor,
     ExtentLet,
     FinishReduction,
@@ -78,9 +74,7 @@ class ThreadPrinter:
                 body.line(f"{var.name} = {self.scalars.expr(value)};")
             case FinishReduction():
                 self._finish(s)
-            case PrepareDivisor() | DivideVector():
-                self._divisor(s)
-            case OpenArray() | StoreArray() | DeclareArray():
+            case OpenArray() | StoreArray():
                 self._array(s)
             case MatrixProduct(dot):
                 self._product(dot)
@@ -115,23 +109,19 @@ class ThreadPrinter:
     # Loops.
 
     def _rows(self, s: RowFor) -> None:
-        """Add loops over rows, which the threads of a row execute one after the other."""
-        body = self.body
-        in_row, body.in_row = body.in_row, True
+        """Add loops over rows, which all threads execute one after the other."""
         for x in s.loops:
-            body.loop(self.dialect.thread if in_row else self.dialect.warp, x)
+            self.body.loop(self.dialect.thread, x)
         self.print(s.body)
         for _ in s.loops:
-            body.close()
-        body.in_row = in_row
+            self.body.close()
 
     def _threads(self, s: ThreadFor) -> None:
         """Add a loop whose iterations are shared out over threads."""
         body, loop = self.body, s.loop
         body.scalars.positions.add(loop.var.name)
         start, stop = self.scalars.expr(loop.start), self.scalars.expr(loop.stop)
-        template = body.lane_of_block if s.is_of_block else body.lane
-        body.open_loop(template, var=loop.var.name, start=start, stop=stop)
+        body.open_loop(self.dialect.lane, var=loop.var.name, start=start, stop=stop)
         self.print(s.body)
         body.close()
 
@@ -147,19 +137,14 @@ class ThreadPrinter:
         whole = f"{length} / {count}" if length == stop else f"({length}) / {count}"
         body.scope()
         body.line(t.whole.format(name=name, value=self._tested(s, whole)))
-        times = f"{s.num_ahead} * " if s.num_ahead > 1 else ""
-        body.open_loop(
-            body.lane, var=f"{name}_vector", start="0", stop=f"{name}_vectors", times=times
-        )
+        lane = self.dialect.lane
+        body.open_loop(lane, var=f"{name}_vector", start="0", stop=f"{name}_vectors")
         body.scalars.positions.add(first_of(loop).name)
-        if s.num_ahead > 1:
-            self._loads_ahead(s)
-            self._open_iterations(s)
-            body.line(self._ahead.beyond.format(name=name))
-        self._first(s)
+        first = f"{name}_vector * {count}"
+        at = first if start == "0" else f"{start} + {first}"
+        body.line(t.first.format(name=name, at=at))
         self.print(s.body)
-        for _ in range(1 + (s.num_ahead > 1)):
-            body.close()
+        body.close()
         covered = f"{name}_vectors * {count}"
         value = covered if start == "0" else f"{start} + {covered}"
         if s.is_ragged:
@@ -173,35 +158,6 @@ class ThreadPrinter:
         """Add the loop over the elements that are in no access."""
         assert s.rest.loop.start == rest_of(s.loop)
         self._threads(s.rest)
-
-    def _loads_ahead(self, s: AccessFor) -> None:
-        """Add the loads of all iterations of a thread that come first."""
-        body, ahead, name = self.body, self._ahead, s.loop.var.name
-        loaded = [a for a in s.arrays if a.is_loaded]
-        for a in loaded:
-            texts = {"name": a.name, **self._texts(a)}
-            body.line(ahead.array.format(turns=s.num_ahead, **texts))
-        self._open_iterations(s)
-        self._first(s)
-        for a in loaded:
-            own = evolve(a, name=f"{a.name}_ahead[{name}_step]")
-            body.line(ahead.within.format(name=name) + self._load(own))
-        body.close()
-
-    def _open_iterations(self, s: AccessFor) -> None:
-        """Begin the loop over the iterations of a thread that are loaded first."""
-        body, ahead, name = self.body, self._ahead, s.loop.var.name
-        body.line(self._templates.unroll)
-        body.open(ahead.loop.format(name=name, turns=s.num_ahead))
-        step = ahead.step_of_tile if body.is_of_tile else ahead.step
-        body.line(ahead.here.format(name=name, step=step))
-
-    def _first(self, s: AccessFor) -> None:
-        """Add the number of the first element of an iteration."""
-        name, start = s.loop.var.name, self._ends(s.loop)[0]
-        first = f"{name}_{'here' if s.num_ahead > 1 else 'vector'} * {s.count}"
-        at = first if start == "0" else f"{start} + {first}"
-        self.body.line(self._templates.first.format(name=name, at=at))
 
     def _elements(self, s: ElementFor) -> None:
         """Add the loop over the elements of an iteration."""
@@ -238,17 +194,10 @@ class ThreadPrinter:
 
     # Arrays.
 
-    def _array(self, s: OpenArray | StoreArray | DeclareArray) -> None:
+    def _array(self, s: OpenArray | StoreArray) -> None:
         """Add a statement about an array of an iteration."""
-        body, t, access = self.body, self._templates, self._access
+        body, t = self.body, self._templates
         match s:
-            case DeclareArray(name, dtype, is_zero):
-                kind = self.dialect.type_of(dtype)
-                text = t.array.format(type=kind, name=name, count=access.count)
-                body.line(text.removesuffix(";") + " = {};" if is_zero else text)
-            case OpenArray(array, loads) if loads and access.num_ahead > 1:
-                texts = {"name": array.name, "loop": access.loop.var.name, **self._texts(array)}
-                body.line(self._ahead.now.format(**texts))
             case OpenArray(array, loads):
                 body.line(t.array.format(name=array.name, **self._texts(array)))
                 if loads:
@@ -277,11 +226,11 @@ class ThreadPrinter:
         kind = self.dialect.type_of(array.dtype)
         return {"type": kind, "count": self._access.count, "space": space}
 
-    # Reductions, quotients and products.
+    # Reductions and products.
 
     def _finish(self, s: FinishReduction) -> None:
         """Add the end of a reduction: one number of those of all threads."""
-        text = self.body.fold.format(
+        text = self.dialect.fold.format(
             type=self.dialect.type_of(s.var.dtype),
             name=s.var.name,
             acc=s.partial.name,
@@ -289,19 +238,6 @@ class ThreadPrinter:
         )
         for line in text.splitlines():
             self.body.line(line)
-
-    def _divisor(self, s: PrepareDivisor | DivideVector) -> None:
-        """Add a prepared divisor, or a division of all elements of an array."""
-        match s:
-            case PrepareDivisor(name, value):
-                text = self.scalars.expr(value)
-                self.body.line(self._quotients.prepare.format(name=name, value=text))
-            case DivideVector(target, source, divisor):
-                by = divisor
-                if isinstance(divisor, Const):
-                    by = self.scalars.literal_divisor(divisor)
-                texts = {"name": target, "x": source, "divisor": by}
-                self.body.line(self._quotients.over_array.format(**texts))
 
     def _product(self, dot: Dot) -> None:
         """Add a product of matrices."""
@@ -327,15 +263,3 @@ class ThreadPrinter:
         """The templates of accesses."""
         assert self.dialect.accesses is not None  # else no pass makes statements of them
         return self.dialect.accesses
-
-    @property
-    def _ahead(self) -> LoadAheadTemplates:
-        """The templates of accesses that are loaded first."""
-        assert self._templates.ahead is not None
-        return self._templates.ahead
-
-    @property
-    def _quotients(self) -> QuotientTemplates:
-        """The templates of quotients."""
-        assert self.dialect.quotients is not None  # else no pass makes statements of them
-        return self.dialect.quotients

@@ -62,7 +62,7 @@ class ThreadVectorPrinter:
         body.line(t.whole.format(name=name, value=f"({length} + {n - 1}) / {n}"))
         for f in reductions:
             body.line(f"{self._kind(f.var.dtype)} {total_of(f).name} = {self._splat(f.identity)};")
-        body.open_loop(body.lane, var=f"{name}_vector", start="0", stop=f"{name}_vectors")
+        body.open_loop(body.dialect.lane, var=f"{name}_vector", start="0", stop=f"{name}_vectors")
         first = f"{name}_vector * {n}"
         body.line(t.first.format(name=name, at=first if start == "0" else f"{start} + {first}"))
         body.scalars.positions.add(f"{name}_first")

@@ -412,7 +412,7 @@ class VectorPrinter:
         """Add a loop over rows."""
         body, groups = self.body, self.vectors.row_groups
         if s.group is RowGroup.ONE:
-            body.loop(body.dialect.warp, Loop(s.var, s.start, s.stop, Level.WARP, s.limit))
+            body.loop(body.dialect.thread, Loop(s.var, s.start, s.stop, Level.WARP, s.limit))
         else:
             template = groups.any_loop if s.group is RowGroup.ANY else groups.pair_loop
             start, rows = body.scalars.expr(s.start), body.scalars.expr(s.count)

@@ -81,10 +81,8 @@ class FinalKernel:
         params: its buffers.
         sizes: the names of its size arguments.
         scratch: the scratch arrays.
-        phases: the phases.
-        crossing: the names of buffers that one phase stores and a later one reads.
+        phase: its loop over tiles.
         aliased: the names of buffers that share memory with another.
-        has_rows: whether rows of a tile have threads of their own.
         rereads: whether it reads what it has written to a result.
         has_whole_tiles: whether a loop over a part of a tile has as many iterations in each tile.
     """
@@ -92,10 +90,8 @@ class FinalKernel:
     params: tuple[Buffer, ...]
     sizes: tuple[str, ...]
     scratch: tuple[Buffer, ...]
-    phases: tuple[FinalPhase, ...]
-    crossing: frozenset[str]
+    phase: FinalPhase
     aliased: frozenset[str]
-    has_rows: bool
     rereads: bool
     has_whole_tiles: bool
 

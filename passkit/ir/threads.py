@@ -11,7 +11,7 @@ from attrs import frozen
 
 from passkit.ast import Expr, Var
 from passkit.ast.stage import Dot, Fold, Let, Loop, Prefetch, Store
-from passkit.ir.loop import Assign, Declare, DivideVector, PrepareDivisor
+from passkit.ir.loop import Assign, Declare
 from passkit.values.dtype import DType, int64
 
 
@@ -38,7 +38,7 @@ class AccessArray:
 
 @frozen
 class RowFor:
-    """Loops over the rows of a tile, each of which has threads of its own."""
+    """Loops over the rows of a tile, whose elements all threads of the tile share out."""
 
     loops: tuple[Loop, ...]
     body: tuple[ThreadStmt, ...]
@@ -58,14 +58,10 @@ class SequentialFor:
 
 @frozen
 class ThreadFor:
-    """A loop whose iterations are shared out over the threads of a row, or of a tile without rows.
-
-    With ``is_of_block`` they are those of the tile wherever the loop is not inside of a row.
-    """
+    """A loop whose iterations are shared out over the threads of a tile."""
 
     loop: Loop
     body: tuple[ThreadStmt, ...]
-    is_of_block: bool = False
 
 
 @frozen
@@ -81,7 +77,6 @@ class AccessFor:
         multiples: the sizes that must be multiples of ``count``, else there are no iterations.
         starts: the arrays with the indices of their first elements, whose addresses are tested.
         is_ragged: whether the last iteration may have fewer elements.
-        num_ahead: the iterations of a thread that are loaded before the first one is used.
         body: the statements of an iteration.
         rest: the elements that are in no iteration, from `rest_of` on.
     """
@@ -93,17 +88,13 @@ class AccessFor:
     multiples: tuple[Expr, ...]
     starts: tuple[AccessArray, ...]
     is_ragged: bool
-    num_ahead: int
     body: tuple[ThreadStmt, ...]
     rest: ThreadFor
 
 
 @frozen
 class OpenArray:
-    """The declaration of an array of the `AccessFor` around it.
-
-    With ``loads`` it is loaded, or gets what was loaded before.
-    """
+    """The declaration of an array of the `AccessFor` around it, which is loaded with ``loads``."""
 
     array: AccessArray
     loads: bool
@@ -114,18 +105,6 @@ class StoreArray:
     """The store of an array of the `AccessFor` around it."""
 
     array: AccessArray
-
-
-@frozen
-class DeclareArray:
-    """The declaration of an array of as many elements as an iteration of the `AccessFor` has.
-
-    With ``is_zero`` its elements are 0.
-    """
-
-    name: str
-    dtype: DType
-    is_zero: bool = False
 
 
 @frozen
@@ -207,15 +186,12 @@ ThreadStmt = (
     | Prefetch
     | Declare
     | Assign
-    | PrepareDivisor
-    | DivideVector
     | RowFor
     | SequentialFor
     | ThreadFor
     | AccessFor
     | OpenArray
     | StoreArray
-    | DeclareArray
     | ElementFor
     | VectorThreadFor
     | Block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
 
 from attrs import evolve
@@ -22,7 +21,7 @@ from passkit.dialects import dialect_of
 from passkit.dialects.base import ThreadFeatures, language_of
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
-from passkit.errors import ScheduleError
+from passkit.errors import CodeGenError, ScheduleError
 from passkit.graph.graph import Annotation, Graph
 from passkit.graph.kernel import Kernel, own_kernel_of
 from passkit.graph.node import Node
@@ -37,7 +36,6 @@ from passkit.passes.options import Dump
 from passkit.passes.plan_memory import storage_plan
 from passkit.planner.blocks import with_block
 from passkit.planner.plan import check_rules, plan_group
-from passkit.runtime.cuda.launch_config import DEFAULT_SHARED_NBYTES
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import ALIGN, ROOM, SharedPlan, largest, plan_shared
 from passkit.schedule.tile_loops import tiles_of
@@ -46,9 +44,8 @@ from passkit.transforms.lower_group import lower
 from passkit.transforms.packs import lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
 from passkit.transforms.printing import print_kernel
-from passkit.transforms.row_threads import has_rows, row_lanes
 from passkit.values.memo import UncachedArgument
-from passkit.values.size import Extent, numel, substitute
+from passkit.values.size import Extent, numel
 
 DEFAULT_THREADS = ThreadFeatures()
 FORMAT = 1
@@ -91,31 +88,11 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         if kernel is not None:
             kernels[node] = kernel
     if not dialect_of(target.dialect).compiled_here:  # on the CPU a tile is the work of one thread
-        kernels = {n: _with_block(k, target) for n, k in kernels.items()}
+        kernels = {
+            n: evolve(k, block=target.block) if isinstance(k.ast, KernelAST) else k
+            for n, k in kernels.items()
+        }
     return graph.with_attrs(kernel=Annotation("kernel", kernels))
-
-
-def _with_block(kernel: Kernel, target: Target) -> Kernel:
-    """Return a kernel with its threads per block, and the scratch of all rows of a block.
-
-    These are for ``target``, a device; for a kernel without rows only the threads are set, and one
-    of loop IR, which has its threads already, is returned itself. If the scratch of a block's rows
-    is known to exceed the usual limit, a block has fewer rows, but still a warp; a launch checks
-    again. Source: `passkit.runtime.cuda.launch_config`.
-    """
-    if not isinstance(kernel.ast, KernelAST):
-        return kernel
-    if not dialect_of(kernel.dialect).scratch_of_row or not has_rows(kernel.ast):
-        return evolve(kernel, block=target.block)
-    values = dict(zip(kernel.ast.sizes, kernel.sizes, strict=True))
-    lanes = row_lanes(kernel.ast, values)
-    rows = target.block // lanes
-    nbytes = _scratch_nbytes(kernel.ast, rows, values)
-    limit = DEFAULT_SHARED_NBYTES
-    while rows * lanes > target.warp and isinstance(nbytes, int) and nbytes > limit:
-        rows //= 2
-        nbytes = _scratch_nbytes(kernel.ast, rows, values)
-    return evolve(kernel, block=rows * lanes, shared_nbytes=nbytes)
 
 
 def _default_schedule(group: Group, target: Target) -> Schedule:
@@ -200,6 +177,9 @@ def _kernel(
         if _has_several_bodies(schedule):
             return _pack_kernel(group, schedule, dialect, aliased)
         return _nest_kernel(group, schedule, dialect, aliased)
+    if not dialect_of(dialect).grid:
+        reason = schedule.no_nest or Diagnostic("tile.composition")
+        raise CodeGenError(f"{group}: dialect {dialect} has kernels of loop nests only: {reason}")
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
     printer = dialect_of(dialect).for_threads(threads)
@@ -386,24 +366,20 @@ def _named(text: str, op: str, dialect: str) -> tuple[str, str, str]:
     return name, digest, text.replace("KERNEL", name)
 
 
-def _scratch_nbytes(
-    ast: KernelAST, rows: int = 1, values: Mapping[str, Extent] | None = None
-) -> Extent:
-    """Return the scratch bytes of a tile: its own arrays, followed by those of ``rows`` rows.
+def _scratch_nbytes(ast: KernelAST) -> Extent:
+    """Return the scratch bytes of a tile: its own arrays, followed by those of its rows.
 
-    They are an int, or a Size if a symbol is left. ``values`` are the values of the sizes of the
-    AST, by name; by default they stay symbols.
+    They are an int, or a Size if a symbol is left.
     """
     total: Extent = 0
     for of_row in (False, True):
         end: Extent = 0
         for b in ast.scratch:
             if b.place is Place.SHARED and b.of_row == of_row:
-                nbytes = substitute(b.extent, values or {}) * b.dtype.nbytes
+                nbytes = b.extent * b.dtype.nbytes
                 if b.offset is None:
                     end = end + aligned(nbytes, ALIGN)
                 else:
-                    offset = substitute(b.offset, values or {})
-                    end = largest(end, offset + aligned(nbytes, ROOM))
-        total = total + (rows * end if of_row else end)
+                    end = largest(end, b.offset + aligned(nbytes, ROOM))
+        total = total + end
     return total

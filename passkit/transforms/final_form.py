@@ -12,7 +12,7 @@ from passkit.ast.stage import Dot, KernelAST, Loop, Part, Phase, Place, Stage
 from passkit.ast.tidy import expressions
 from passkit.ast.walk import walk
 from passkit.errors import CodeGenError
-from passkit.ir.features import Features, PhaseForm, VectorFeatures
+from passkit.ir.features import Features, VectorFeatures
 from passkit.ir.final import (
     FinalForm,
     FinalKernel,
@@ -27,11 +27,9 @@ from passkit.ir.final import (
 from passkit.ir.vector import VectorStmt
 from passkit.transforms.access_agreement import agreements_of
 from passkit.transforms.fuse_stages import fused_stages
-from passkit.transforms.lost_nans import with_lost_nans
 from passkit.transforms.row_coordinates import row_digits
-from passkit.transforms.row_threads import has_rows
 from passkit.transforms.separate_parts import is_packed, separated
-from passkit.transforms.separate_phases import crossing_buffers, separate_phases
+from passkit.transforms.separate_phases import separate_phases
 from passkit.transforms.thread_accesses import Agreement
 from passkit.transforms.thread_stages import StageThreads, product_statements
 from passkit.transforms.vector_rows import rows_of_part
@@ -53,19 +51,15 @@ def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset
     points that store there, for a scan in a language without vectors, and for a store that does not
     step along the inner loop in one with vectors.
     """
-    if features.has_maximum_number:
-        ast = with_lost_nans(ast)
     if len(ast.phases) < 2:
         return _of_one_phase(ast, features, aliased)
-    if features.phases is PhaseForm.NONE:
+    if not features.has_phases:
         raise CodeGenError(
             f"dialect {features.name} has no spelling for a kernel of {len(ast.phases)} phases; "
             f"give it PhaseTemplates, or take its operators out of keep_together"
         )
-    if features.phases is PhaseForm.FUNCTIONS:
-        phases = tuple(_of_one_phase(own, features) for own in separate_phases(ast))
-        return PhasedKernel(ast.sizes, phases)
-    return _final_kernel(ast, features)
+    phases = tuple(_of_one_phase(own, features) for own in separate_phases(ast))
+    return PhasedKernel(ast.sizes, phases)
 
 
 def _of_one_phase(
@@ -123,10 +117,8 @@ def _final_kernel(
         ast.params,
         ast.sizes,
         ast.scratch,
-        tuple(map(lowering.phase, ast.phases)),
-        frozenset(crossing_buffers(ast)) if len(ast.phases) > 1 else frozenset[str](),
+        lowering.phase(ast.phases[0]),
         frozenset(marked),
-        has_rows(ast),
         _rereads(ast),
         any(map(_is_whole, _loops(ast))),
     )

@@ -28,8 +28,7 @@ from passkit.ir.threads import (
     ThreadStmt,
     element_of,
 )
-from passkit.transforms.thread_accesses import ThreadAccesses, access_for
-from passkit.transforms.thread_quotients import element_loop
+from passkit.transforms.thread_accesses import ThreadAccesses, access_for, element_loop
 from passkit.transforms.vector_shape import vector_variables
 
 UNROLL = 4
@@ -80,7 +79,7 @@ def interchanged(
     accesses = accesses_of([_stored(s) for s in statements])
     if accesses is None or not _are_totals_in_arrays(accesses, statements):
         return [plain]
-    return [_with_accesses(evolve(accesses, num_ahead=1), statements, serial, plain)]
+    return [_with_accesses(accesses, statements, serial, plain)]
 
 
 def _of_one_element(

@@ -1,4 +1,4 @@
-"""Kernels of several phases: what crosses, and each phase as a kernel with all buffers."""
+"""Kernels of several phases: each phase as a kernel with all buffers."""
 
 from __future__ import annotations
 
@@ -21,15 +21,6 @@ def separate_phases(ast: KernelAST) -> Iterator[KernelAST]:
             scratch=tuple(b for b in ast.scratch if b.name in names),
             phases=(phase,),
         )
-
-
-def crossing_buffers(ast: KernelAST) -> set[str]:
-    """Return the buffers in which a phase finds what an earlier one stored."""
-    crossing, stored = set[str](), set[str]()
-    for phase in ast.phases:
-        crossing |= stored & set(names_in(phase))
-        stored |= _stored(phase)
-    return crossing
 
 
 def _stored(phase: Phase) -> set[str]:

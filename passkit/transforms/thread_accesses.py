@@ -23,6 +23,7 @@ from passkit.ir.strides import stride_of
 from passkit.ir.threads import (
     AccessArray,
     AccessFor,
+    ElementFor,
     ThreadFor,
     ThreadStmt,
     element_of,
@@ -65,7 +66,6 @@ class ThreadAccesses:
     is_by_size: bool
     multiples: tuple[Expr, ...]
     is_ragged: bool
-    num_ahead: int
 
     @property
     def starts(self) -> tuple[AccessArray, ...]:
@@ -120,22 +120,7 @@ def thread_accesses(
         is_by_size,
         tuple(multiples),
         is_by_size and not ends_by_size,
-        _num_ahead(loop, arrays, count, features),
     )
-
-
-def _num_ahead(
-    loop: Loop, arrays: Iterable[AccessArray], count: int, features: AccessFeatures
-) -> int:
-    """Return how many iterations of a thread are loaded before it uses the first."""
-    ahead = features.ahead
-    nbytes = count * sum(a.dtype.nbytes for a in arrays if a.is_loaded)
-    if ahead is None or not nbytes:
-        return 1
-    iterations = min(ahead.most, ahead.nbytes // nbytes)
-    while iterations > 1 and _is_shorter(loop, (iterations - 1) * ahead.threads * count + 1):
-        iterations -= 1
-    return max(1, iterations)
 
 
 def access_count(loop: Loop, arrays: Sequence[AccessArray], features: AccessFeatures) -> int:
@@ -292,7 +277,21 @@ def access_for(accesses: ThreadAccesses, body: Iterable[ThreadStmt], plain: Thre
         accesses.multiples,
         () if accesses.is_by_size else accesses.starts,
         accesses.is_ragged,
-        accesses.num_ahead,
         tuple(body),
         evolve(plain, loop=evolve(loop, start=rest_of(loop))),
     )
+
+
+def element_loop(loop: Loop, body: Iterable[ThreadStmt], is_ragged: bool) -> ElementFor:
+    """Return the loop over the elements of an access of a loop.
+
+    Where the access ``is_ragged``, the numbers of elements say which of them exist.
+    """
+    statements = tuple(body)
+    return ElementFor(statements, is_ragged or any(_reads(s, loop.var) for s in statements))
+
+
+def _reads(s: ThreadStmt, var: Var) -> bool:
+    """Return whether a statement of an element reads a variable."""
+    parts = (getattr(s, name, None) for name in ("value", "index"))
+    return any(isinstance(x, Expr) and var in set(variables(x)) for x in parts)

@@ -58,7 +58,7 @@ def product_by_threads(dot: Dot, dtypes: Mapping[str, DType]) -> Block:
         *stores,
     ]
     loop = Loop(BLOCK, ZERO, Binary("*", tall, wide, dt.int64), Level.CTA)
-    return Block((*tall_lets, *wide_lets, ThreadFor(loop, tuple(body), is_of_block=True)))
+    return Block((*tall_lets, *wide_lets, ThreadFor(loop, tuple(body))))
 
 
 def _half(name: str, extent: Expr) -> tuple[Expr, list[ExtentLet]]:

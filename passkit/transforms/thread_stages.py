@@ -42,19 +42,14 @@ from passkit.ir.threads import (
 )
 from passkit.transforms.interchange_threads import can_interchange, interchanged
 from passkit.transforms.partial_results import memory_of, partial_variable
-from passkit.transforms.quotient_proofs import with_short_quotients
 from passkit.transforms.thread_accesses import (
     Agreement,
     ThreadAccesses,
     access_for,
+    element_loop,
     thread_accesses,
 )
 from passkit.transforms.thread_products import product_by_threads
-from passkit.transforms.thread_quotients import (
-    divided_together,
-    element_loop,
-    prepared_divisors,
-)
 from passkit.transforms.thread_vectors import vector_thread_loop
 from passkit.transforms.vector_shape import vector_variables
 from passkit.values.dtype import DType
@@ -68,7 +63,6 @@ class StageThreads:
         sizes: the names of the kernel's size arguments.
         aliased: the buffers that share memory with another.
         dtypes: the dtypes of the kernel's buffers.
-        num_divisors: the number of divisors of the kernel that have a name.
     """
 
     def __init__(
@@ -82,7 +76,6 @@ class StageThreads:
         self.sizes = sizes
         self.aliased = aliased
         self.dtypes = dtypes
-        self.num_divisors = 0
 
     def statements(self, stage: Stage, agreement: Agreement | None) -> tuple[ThreadStmt, ...]:
         """Return the statements of a stage.
@@ -186,8 +179,6 @@ class _InnerLoop:
     def _loop(self, statements: Iterable[Statement]) -> list[ThreadStmt]:
         """Return the loop, and in front of it what is the same in all iterations."""
         body = [*statements]
-        if self.features.has_reciprocals:
-            body = with_short_quotients(body, self.varying)
         is_shared = [isinstance(s, Let) and s.var not in self.varying for s in body]
         out: list[ThreadStmt] = [
             s for s, shared in zip(body, is_shared, strict=True) if isinstance(s, Let) and shared
@@ -196,11 +187,6 @@ class _InnerLoop:
         vectors = vector_thread_loop(self.loop, inside, self.features.accesses, self.agreement)
         if vectors is not None:
             return [*out, vectors]
-        if self.features.has_reciprocals:
-            begin = self.context.num_divisors
-            divisors, inside = prepared_divisors(inside, self.varying, begin)
-            self.context.num_divisors += len(divisors)
-            out += divisors
         plain = ThreadFor(self.loop, tuple(x for s in inside for x in self._statement(s)))
         accesses = self._accesses(inside)
         return [*out, plain if accesses is None else self._access_loop(accesses, plain)]
@@ -208,11 +194,7 @@ class _InnerLoop:
     def _access_loop(self, accesses: ThreadAccesses, plain: ThreadFor) -> AccessFor:
         """Return the loop with vector accesses; ``plain`` is the loop without."""
         body: list[ThreadStmt] = [OpenArray(a, a.is_loaded) for a in accesses.arrays]
-        statements: Sequence[Statement] = accesses.statements
-        if self.features.has_reciprocals:
-            quotients, statements = divided_together(self.loop, statements, accesses.is_ragged)
-            body += quotients
-        elements = [x for s in statements for x in self._statement(s)]
+        elements = [x for s in accesses.statements for x in self._statement(s)]
         body.append(element_loop(self.loop, elements, accesses.is_ragged))
         body += [StoreArray(a) for a in accesses.arrays if a.is_stored]
         return access_for(accesses, body, plain)

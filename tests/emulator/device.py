@@ -16,7 +16,6 @@ from passkit.runtime.cuda.launch_config import launch_config, size_arguments
 from passkit.values.size import evaluate
 from tests.emulator.compiling import compiled, machine
 
-MAX_SHARED_NBYTES = 227 << 10
 COUNTERS = "counters"
 """The parameter of a kernel that has the counters of its blocks."""
 
@@ -38,22 +37,20 @@ class LaunchOptions:
 
     Attributes:
         blocks: The most blocks of a launch, which share the tiles.
-        threads: Threads of a block, for kernels whose tiles have no rows.
-        rows: Warps of a block, for kernels whose tiles have rows.
+        threads: Threads of a block, for operators' own kernels.
         order: The order in which threads and blocks run.
     """
 
     blocks: int = 16
     threads: int = 256
-    rows: int = 8
     order: int = ThreadOrder.FORWARDS
 
     @staticmethod
     def random(rng: np.random.Generator, cooperative: bool) -> LaunchOptions:
         """Draw options. A cooperative launch has few blocks, as all of them run at once."""
         blocks = int(rng.choice([1, 2, 3, 4] if cooperative else [1, 2, 3, 7, 16]))
-        threads, rows = int(rng.choice([32, 64, 96, 256])), int(rng.choice([1, 2, 3, 8]))
-        return LaunchOptions(blocks, threads, rows, int(rng.integers(0, 1000)))
+        threads = int(rng.choice([32, 64, 96, 256]))
+        return LaunchOptions(blocks, threads, int(rng.integers(0, 1000)))
 
 
 class _Array(ctypes.Structure):
@@ -105,14 +102,7 @@ class EmulatedDevice:
         cooperative = len(kernel.ast.phases) > 1
         _check_restricted(kernel, inputs, outputs)
         options = self.options or LaunchOptions.random(self.rng, cooperative)
-        config = launch_config(
-            kernel,
-            sizes,
-            blocks=options.blocks,
-            threads=options.threads,
-            rows=options.rows,
-            shared_limit=MAX_SHARED_NBYTES,
-        )
+        config = launch_config(kernel, sizes, blocks=options.blocks, threads=options.threads)
         names = [b.name for b in kernel.ast.params]
         arrays = [*inputs, *outputs]
         counters = np.zeros(getattr(kernel.ast, "counters", 0), np.uint32)
@@ -126,7 +116,7 @@ class EmulatedDevice:
             size_arguments(kernel, sizes),
             grid=config.grid,
             block=config.block,
-            shared=config.shared,
+            shared=0,
             cooperative=cooperative,
             order=options.order,
         )

@@ -94,7 +94,6 @@ class Function:
         arity: The number of its arguments, of 8 bytes each.
         is_one_structure: Whether its arguments are the fields of one structure.
         params: The name, the bytes of an element and whether it is written, of each array.
-        allowed: The dynamic shared memory that it may use, in bytes.
         library: The compiled library, None until the first launch.
     """
 
@@ -103,7 +102,6 @@ class Function:
     arity: int
     is_one_structure: bool
     params: tuple[tuple[str, int, bool], ...]
-    allowed: int = 48 * KIB
     library: Any = None
 
     @property
@@ -232,11 +230,6 @@ class FakeDriver(StreamCapture, Driver):
         """Return the same numbers for all kernels."""
         return FunctionAttributes(32, 0, 8, self.properties.limits.threads)
 
-    def allow_shared(self, function: Function, nbytes: int) -> None:
-        """Allow a function more shared memory."""
-        self.record("allow_shared", nbytes)
-        function.allowed = nbytes
-
     def blocks_at_once(self, function: Function, threads: int, shared: int) -> int:
         """Return 2; 1 for over half of the shared memory; 0 for too many threads."""
         return (
@@ -347,7 +340,6 @@ class FakeDriver(StreamCapture, Driver):
     def execute(self, task: LaunchParams) -> None:
         """Run a kernel now; all loaded kernels are compiled together before the first one runs."""
         own: Function = task.function
-        assert task.shared <= own.allowed, f"{task.shared} bytes of shared memory"
         if own.library is None:
             missing = [f for f in self.functions if f.library is None]
             libraries = compiled({f.name: f.text for f in missing if not f.has_header})

@@ -149,10 +149,6 @@ class DriverCalls:
         values = {0: used.threads, 1: used.shared, 3: used.local, 4: used.registers}
         put(v[0], ctypes.c_int32, values[int32(v[1])])
 
-    def cuFuncSetAttribute(self, v: Any) -> None:  # noqa: N802, D102
-        assert int32(v[1]) == 8
-        self.driver.allow_shared(self.held[v[0]], int32(v[2]))
-
     def cuFuncSetBlockShape(self, v: Any) -> None:  # noqa: N802, D102
         pass
 

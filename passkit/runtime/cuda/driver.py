@@ -227,13 +227,6 @@ class Driver(ABC):
         """
 
     @abstractmethod
-    def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory, more than the usual 48 KiB.
-
-        Raises: DriverError where the driver refuses.
-        """
-
-    @abstractmethod
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
 

@@ -132,15 +132,6 @@ class BindingsDriver(Driver):
             *(int(self.call("cuFuncGetAttribute", k, function)) for k in kinds)
         )
 
-    def allow_shared(self, function: Any, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory.
-
-        Raises: DriverError where the driver refuses.
-        """
-        kinds = self.cu.CUfunction_attribute
-        kind = kinds.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self.call("cuFuncSetAttribute", function, kind, nbytes)
-
     def blocks_at_once(self, function: Any, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
 

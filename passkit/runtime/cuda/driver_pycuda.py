@@ -34,7 +34,6 @@ class PyCudaFunction:
         function: PyCUDA's function.
         image: The machine code.
         name: The function's name.
-        allowed: Dynamic shared memory that `PyCudaDriver.allow_shared` allowed, in bytes.
         bindings_function: The function of cuda-bindings, None until it is loaded.
     """
 
@@ -42,7 +41,6 @@ class PyCudaFunction:
     function: Any
     image: bytes
     name: str
-    allowed: int = 0
     bindings_function: Any = None
 
 
@@ -127,18 +125,6 @@ class PyCudaDriver(Driver):
         get = function.function.get_attribute
         names = ("NUM_REGS", "SHARED_SIZE_BYTES", "LOCAL_SIZE_BYTES", "MAX_THREADS_PER_BLOCK")
         return FunctionAttributes(*self.call(lambda: [get(getattr(kinds, n)) for n in names]))
-
-    def allow_shared(self, function: PyCudaFunction, nbytes: int) -> None:
-        """Allow a function ``nbytes`` of dynamic shared memory; record it in ``function.allowed``.
-
-        It also holds for the function of cuda-bindings. Raises: DriverError where the driver
-        refuses.
-        """
-        kind = self.cu.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self.call(lambda: function.function.set_attribute(kind, nbytes))
-        function.allowed = nbytes
-        if function.bindings_function is not None:
-            self._bindings().allow_shared(function.bindings_function, nbytes)
 
     def blocks_at_once(self, function: PyCudaFunction, threads: int, shared: int) -> int:
         """Return how many blocks of a function a multiprocessor holds at a time.
@@ -306,13 +292,11 @@ class PyCudaDriver(Driver):
     def _bindings_function(self, function: PyCudaFunction) -> Any:
         """Return cuda-bindings' object for the same function, loaded at the first call.
 
-        It is kept in ``function.bindings_function`` and has the same limit of shared memory.
-        Raises: DriverError without cuda-bindings, or where it cannot be loaded.
+        It is kept in ``function.bindings_function``. Raises: DriverError without cuda-bindings, or
+        where it cannot be loaded.
         """
         if function.bindings_function is None:
             function.bindings_function = self._bindings().load(function.image, function.name)
-            if function.allowed:
-                self._bindings().allow_shared(function.bindings_function, function.allowed)
         return function.bindings_function
 
     def _bindings_params(self, params: LaunchParams) -> LaunchParams:

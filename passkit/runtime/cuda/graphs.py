@@ -459,7 +459,7 @@ def resident_program(
             grid=(step.config.grid, 1, 1),
             block=(*step.config.block, 1),
             words=(*(ref.key for ref in step.step.refs), *step.numbers),
-            shared=step.config.shared,
+            shared=0,
             cooperative=step.cooperative,
         )
         for step in steps
@@ -491,7 +491,7 @@ def resident_program(
                         function=step.entry.function,
                         grid=step.config.grid,
                         block=step.config.block,
-                        shared=step.config.shared,
+                        shared=0,
                         arguments=arguments,
                         cooperative=step.cooperative,
                     )

@@ -14,12 +14,12 @@ from typing import Any
 
 from passkit.ast.stage import KernelAST
 from passkit.graph.kernel import Kernel
+from passkit.ir.loop import WARP
 from passkit.runtime.cuda.compiler import CudaKernel, build
 from passkit.runtime.cuda.device import CudaDevice
 from passkit.runtime.cuda.driver import LaunchParams
 from passkit.runtime.native.onednn import Geometry
 from passkit.target import target_of
-from passkit.transforms.row_threads import WARP
 
 WORD_TYPES = {
     2: "uint16_t",

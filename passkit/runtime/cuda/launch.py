@@ -14,7 +14,7 @@ from attrs import evolve
 
 from passkit.errors import DeviceError
 from passkit.graph.kernel import Kernel
-from passkit.ir.loop import KernelIR
+from passkit.ir.loop import WARP, KernelIR
 from passkit.runtime.cuda.compiler import CudaKernel
 from passkit.runtime.cuda.device import shipped_profile
 from passkit.runtime.cuda.driver import (
@@ -23,17 +23,10 @@ from passkit.runtime.cuda.driver import (
     LaunchParams,
     OutOfDeviceMemoryError,
 )
-from passkit.runtime.cuda.launch_config import (
-    DEFAULT_SHARED_NBYTES,
-    LaunchConfig,
-    launch_config,
-    size_arguments,
-)
-from passkit.runtime.device.bound_program import check_block_memory
+from passkit.runtime.cuda.launch_config import LaunchConfig, launch_config, size_arguments
 from passkit.runtime.device.call_memory import ArrayKey, CallMemory
 from passkit.runtime.device.kernel_builder import kernel_label
 from passkit.runtime.program import ArrayRef, CopyStep, LaunchStep
-from passkit.transforms.row_threads import WARP
 from passkit.values.units import bytes_text
 
 if TYPE_CHECKING:
@@ -116,8 +109,7 @@ class KernelStep(EnqueuedStep):
         step: The step of the program.
 
     Raises:
-        DeviceError: where a block needs more shared memory than the device has, or where blocks
-            that wait for each other do not fit on the device at a time.
+        DeviceError: where blocks that wait for each other do not fit on the device at a time.
     """
 
     def __init__(self, bound: CudaBoundProgram, step: LaunchStep) -> None:
@@ -132,7 +124,7 @@ class KernelStep(EnqueuedStep):
         self.config = self._config()
         attributes = self.entry.attributes
         occupancy = shipped_profile(self.device.properties).occupancy(
-            attributes.registers, self.config.shared + attributes.shared, self.config.threads
+            attributes.registers, attributes.shared, self.config.threads
         )
         bound.data.counts.setdefault("occupancy", {})[self.kernel.name] = occupancy
 
@@ -163,34 +155,16 @@ class KernelStep(EnqueuedStep):
         return block
 
     def _config(self) -> LaunchConfig:
-        """Return the launch configuration, and allow the function its shared memory.
+        """Return the launch configuration.
 
         The grid of a cooperative launch has no more blocks than the device runs at a time. Raises:
-        DeviceError where the device lacks shared memory or cooperative launches; DriverError where
-        the driver refuses; ShapeError where a size has no value.
+        DeviceError where the device lacks cooperative launches; DriverError where the driver
+        refuses; ShapeError where a size has no value.
         """
         device, entry = self.device, self.entry
         limits = device.limits
-        rows = max(1, entry.threads // WARP)
-        config = launch_config(
-            self.kernel,
-            self.bound.sizes,
-            blocks=limits.grid,
-            threads=rows * WARP,
-            rows=rows,
-        )
-        static_nbytes = entry.attributes.shared
-        check_block_memory(
-            self.kernel,
-            config.shared + static_nbytes,
-            limits.shared_nbytes,
-            device,
-            memory="shared memory",
-            block="block",
-        )
-        if config.shared > DEFAULT_SHARED_NBYTES:
-            # All that there is, as calls with other sizes may need more than this one.
-            device.driver.allow_shared(entry.function, limits.shared_nbytes - static_nbytes)
+        threads = max(1, entry.threads // WARP) * WARP
+        config = launch_config(self.kernel, self.bound.sizes, blocks=limits.grid, threads=threads)
         if not self.cooperative:
             return config
         return evolve(config, grid=min(config.grid, self._resident_blocks(config)))
@@ -210,13 +184,13 @@ class KernelStep(EnqueuedStep):
                 f"and {lacking} has no cooperative launches; pip install cuda-bindings, or remove "
                 "its operators from keep_together"
             )
-        per_unit = driver.blocks_at_once(self.entry.function, config.threads, config.shared)
+        per_unit = driver.blocks_at_once(self.entry.function, config.threads, 0)
         if not per_unit:
             raise DeviceError(
                 f"no block of kernel {kernel_label(self.kernel)}, of {config.threads} threads with "
-                f"{self.entry.attributes.registers} registers and {bytes_text(config.shared)} of "
-                f"shared memory, fits on {device}; compile for a Target with a smaller block or "
-                "less scratch"
+                f"{self.entry.attributes.registers} registers and "
+                f"{bytes_text(self.entry.attributes.shared)} of shared memory, fits on {device}; "
+                "remove its operators from keep_together"
             )
         return per_unit * device.limits.units
 
@@ -231,7 +205,7 @@ class KernelStep(EnqueuedStep):
             function=self.entry.function,
             grid=self.config.grid,
             block=self.config.block,
-            shared=self.config.shared,
+            shared=0,
             arguments=(*addresses, *self.numbers),
             cooperative=self.cooperative,
         )
@@ -257,9 +231,8 @@ class KernelStep(EnqueuedStep):
             width, height = operands.block
             raise DeviceError(
                 f"{device} did not launch kernel {kernel_label(self.kernel)} of {operands.grid} "
-                f"blocks of {width} x {height} threads with {bytes_text(operands.shared)} of "
-                f"shared memory: {error}; {pool.usage()}; call with smaller arrays, or compile for "
-                "a Target with a smaller block"
+                f"blocks of {width} x {height} threads: {error}; {pool.usage()}; call with smaller "
+                "arrays"
             ) from error
 
 

@@ -366,24 +366,21 @@ class BoundProgram(ABC):
         return [buffers[r.key] for r in step.refs]
 
 
-def check_block_memory(
-    kernel: Kernel, nbytes: int, available: int, device: Any, memory: str, block: str
-) -> None:
-    """Check that a kernel's block fits into the memory that the threads of a block share.
+def check_block_memory(kernel: Kernel, nbytes: int, available: int, device: Any) -> None:
+    """Check that a kernel's work-group fits into the local memory of a device.
 
     Args:
         kernel: The kernel.
-        nbytes: The bytes that a block needs.
-        available: The bytes that the device has for a block.
+        nbytes: The bytes that a work-group needs.
+        available: The bytes that the device has for one.
         device: The device, for the message.
-        memory: What the platform calls this memory: "shared memory" or "local memory".
-        block: What the platform calls a block: "block" or "work-group".
 
     Raises:
         DeviceError: where the memory does not suffice.
     """
     if nbytes > available:
         raise DeviceError(
-            f"kernel {kernel_label(kernel)} needs {bytes_text(nbytes)} of {memory} for a {block}, "
-            f"and {device} has {bytes_text(available)}; compile for a Target with less scratch"
+            f"kernel {kernel_label(kernel)} needs {bytes_text(nbytes)} of local memory for a "
+            f"work-group, and {device} has {bytes_text(available)}; compile for a Target with less "
+            "scratch"
         )

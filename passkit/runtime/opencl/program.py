@@ -369,14 +369,7 @@ class OpenClBoundProgram(BoundProgram):
             max(MIN_LOCAL_NBYTES, self.number(kernel.shared_nbytes)),
             max(MIN_LOCAL_NBYTES, REDUCTION_NBYTES * block),
         ]
-        check_block_memory(
-            kernel,
-            sum(local_nbytes),
-            device.limits.local_nbytes,
-            device,
-            memory="local memory",
-            block="work-group",
-        )
+        check_block_memory(kernel, sum(local_nbytes), device.limits.local_nbytes, device)
         value = known_or_zero if kernel.phases else evaluate
         sizes = [np.int64(value(n, self.sizes)) for n in kernel.sizes]
         arguments = [*sizes, *map(cl.LocalMemory, local_nbytes)]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
 
 import passkit as pk
 from passkit.errors import DeviceError, MissingDependencyError
@@ -18,7 +17,6 @@ from passkit.runtime.cuda.driver import DriverError, DriverFailure, OutOfDeviceM
 from passkit.runtime.cuda.driver_bindings import BindingsDriver
 from passkit.runtime.cuda.driver_pycuda import PyCudaDriver
 from passkit.runtime.device.launcher import IS_NATIVE
-from passkit.target import target_of
 from tests.cuda import on_cuda
 from tests.emulator.fake_driver import FakeDriver, fake_cuda
 from tests.planned import agrees
@@ -155,20 +153,6 @@ def test_phases_need_cooperative_launches() -> None:
             r".* fits on Fake",
         ):
             on_cuda(phases, **options)(feeds())
-
-
-def test_too_much_shared_memory_raises() -> None:
-    """A plan for another device raises before the launch."""
-    with fake_cuda(FakeDriver((7, 5), shared_nbytes=64 << 10)):
-        soft = pk.Graph([o.softmax(o.exp(pk.var("x", (2, 20_000))))])
-        exe = on_cuda(soft, target=evolve(target_of("cuda"), scratch=96 << 10, nests=False))
-        with pytest.raises(
-            DeviceError,
-            match=r"\(exp, .*\) needs 78.\d KiB of shared memory .* "
-            r"has 64 KiB; compile for a Target with less scratch",
-        ):
-            exe(x=np.zeros((2, 20_000), np.float32))
-        assert devices.fit_target(target_of("cuda"), devices.device().limits).scratch == 48 << 10
 
 
 def test_a_forked_process_raises() -> None:

@@ -13,7 +13,7 @@ import pytest
 import passkit as pk
 from passkit.errors import DeviceError, FeedError
 from tests.cuda import on_cuda
-from tests.planned import agrees, target
+from tests.planned import agrees
 from tests.runtime.cuda.small_programs import (
     device,
     device_pool,
@@ -66,7 +66,7 @@ def test_order_of_calls(machine: Any, rng: Any) -> None:
     machine.log.clear()
     agrees(graph, feeds, exe(feeds), rtol=1e-5)
 
-    asked = [name for name, _ in machine.log if name not in ("allocate", "allow_shared")]
+    asked = [name for name, _ in machine.log if name != "allocate"]
     assert asked.count("launch") == len(exe.kernels) == 4
     assert [c for c in asked if c != "launch"] == ["upload"] * 2 + ["download"] * 2 + ["finish"]
     assert asked[-3:] == ["download", "download", "finish"]
@@ -243,23 +243,6 @@ def test_phases_wait_for_each_other(machine: Any, rng: Any) -> None:
         feeds = {"x": np.abs(normal(rng, 2_000)) + 1}
         agrees(more, feeds, exe(feeds), rtol=1e-4)
     assert machine.calls("graph") == [3] and exe.stats["graph_replays"] in (2, 3)
-
-
-def test_more_shared_memory_than_the_default(machine: Any, rng: Any) -> None:
-    """A tile that needs over 48 KiB is allowed what the device has."""
-    large_scratch = target("cuda", scratch=96 << 10, nests=False)
-    graphs = [pk.Graph([o.softmax(o.exp(pk.var("x", (2, n)) * 0.1))]) for n in (15_000, 13_000)]
-    exes = [on_cuda(graph, target=large_scratch) for graph in graphs]
-    machine.log.clear()
-    for k in (0, 1, 0):
-        feeds = {"x": normal(rng, 2, (15_000, 13_000)[k])}
-        agrees(graphs[k], feeds, exes[k](feeds), rtol=1e-4)
-
-    task, less, again = machine.calls("launch")
-    assert 48 << 10 < less.shared < task.shared == again.shared
-    assert len(machine.calls("allow_shared")) == 2
-    (kernel,) = exes[0].kernels
-    assert (kernel.block, kernel.shared_nbytes) == (task.block[0] * task.block[1], task.shared)
 
 
 class ForeignArray:
