@@ -237,8 +237,8 @@ TEXTS: dict[str, str] = {
     "storage.value": "the nest has no value {value}; {hint}",
     "template.loop_nests": "kernels on {target} are loop nests, which templates do not describe; "
     "give the text of a schedule",
-    "template.nests": "a text describes the schedule of one loop nest, or of a pack of them on a "
-    "GPU, and the kernel is {composition}",
+    "template.nests": "no text describes the schedule of a kernel of this kind, {composition}: it "
+    "has several loop nests, or phases",
     "template.none": "no kernel of it has {asked} here; one like it has {possible}",
     "template.unknown_size": "a tile of {size} lanes has no known size; write GRID_/N",
     "tile.along": "input {input} has no consecutive elements along axis {axis}; it has some along "

@@ -64,7 +64,7 @@ def candidates_of(group: Group, target: Target) -> tuple[Candidate, ...]:
     default = plan_group(group, target)
     if isinstance(default, Diagnostic):
         return ()
-    if default.is_mapped or default.no_nest is not None:
+    if target.has_thread_maps:
         return tuple(_of_rules(group, default, target))
     candidates: dict[Template, Candidate] = {}
     for schedule in _schedules(group, default, target):

@@ -68,7 +68,7 @@ def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
         schedule: its schedule.
         target: the target.
     """
-    if not target.nests or target.name == "blocks" or schedule.multi_nest is None:
+    if not target.has_thread_maps or schedule.multi_nest is None:
         return schedule
     if schedule.source is not Source.MODEL:
         return schedule

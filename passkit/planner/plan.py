@@ -63,7 +63,7 @@ def outline_group(group: Group, target: Target) -> Schedule | Diagnostic:
     groups than there are kernels, and needs no more. A group of phases has the schedules of its
     loop nests here, too.
     """
-    if group.kind is Kind.PHASED or not _has_loop_nests(target):
+    if group.kind is Kind.PHASED or not target.has_thread_maps:
         return plan_group(group, target)
     return _outline(group.key, False, UncachedArgument(group), target)
 
@@ -74,7 +74,7 @@ def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
     The result is the reason if there is none, or no maps. Measurements are not looked at.
     """
     schedule = plan_group(group, target)
-    if isinstance(schedule, Diagnostic) or not _has_loop_nests(target):
+    if isinstance(schedule, Diagnostic) or not target.has_thread_maps:
         return schedule
     mapped = with_block(group, schedule, target)
     if mapped.is_mapped:
@@ -87,7 +87,7 @@ def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
 
     None if it has, or needs none: for groups of one loop nest, and on other targets.
     """
-    if not _has_loop_nests(target):
+    if not target.has_thread_maps:
         return None
     schedule = outline_group(group, target)
     if not isinstance(schedule, Schedule):
@@ -135,7 +135,7 @@ def _plan(
     phases = plan_phased(held.value, target, plan_mapped) if phased else None
     if isinstance(phases, Schedule):
         return phases
-    if not _has_loop_nests(target):
+    if not target.has_thread_maps:
         return _one_phase(held.value, target)
     outline = _outline(key, phased, held, target)
     if isinstance(outline, Diagnostic):
@@ -167,7 +167,7 @@ def _joined(group: Group, target: Target) -> Schedule | None:
 
     Returns: None for other groups and targets.
     """
-    if not _has_loop_nests(target):
+    if not target.has_thread_maps:
         return None
     phase_outputs = joined_phases(group.graph)
     if phase_outputs is None:
@@ -240,8 +240,9 @@ def _plan_with_template(
     if isinstance(default, Diagnostic):
         return default
     if isinstance(template, ScheduleText):
+        default = with_block(held.value, default, target)
         schedule = schedule_of_text(held.value, default, target, template)
-    elif _has_loop_nests(target):
+    elif target.has_thread_maps:
         return Diagnostic("template.loop_nests", {"target": target.name})
     else:
         schedule = apply_template(held.value, default, target, template)
@@ -296,11 +297,6 @@ def _with_pack(group: Group, target: Target) -> Schedule:
         return evolve(schedule, no_nest=pack, refusal=refusal)
     rules = ", ".join(dict.fromkeys(p.rule for p in plans))
     return evolve(schedule, pack=pack, rule=rules, refusal=refusal)
-
-
-def _has_loop_nests(target: Target) -> bool:
-    """Return whether loop nests have schedules on a target: a GPU whose dialect prints loop IR."""
-    return target.nests and target.name != "blocks"
 
 
 def _tile_points(schedule: Schedule, aim: float, target: Target) -> int:

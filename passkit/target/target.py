@@ -138,6 +138,11 @@ class Target:
         return self.limits.slowdown(registers, shared, self.block)
 
     @property
+    def has_thread_maps(self) -> bool:
+        """Whether threads of a GPU have the points of loop nests, which are lowered to loop IR."""
+        return self.nests and self.name != "blocks"
+
+    @property
     def device(self) -> str:
         """Return the API of the device that runs the kernels, "opencl" or "cuda".
 

@@ -409,9 +409,9 @@ def compiled_cases() -> tuple[EmulatedDevice, dict[str, tuple[KernelCase, dict[s
 
 
 LAUNCHES = [
-    LaunchOptions(1, 96, 3, ThreadOrder.FORWARDS),
-    LaunchOptions(2, 96, 3, ThreadOrder.BACKWARDS),
-    LaunchOptions(1, 96, 3, 5),
+    LaunchOptions(1, 96, ThreadOrder.FORWARDS),
+    LaunchOptions(2, 96, ThreadOrder.BACKWARDS),
+    LaunchOptions(1, 96, 5),
 ]
 
 
