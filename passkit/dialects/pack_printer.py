@@ -88,7 +88,7 @@ class _PackPrinter:
             functions: the lines of the functions of nests, to which those of its nests are added.
         """
         calls: list[list[str]] = []
-        has_shared = self.pack.shared_nbytes > 0
+        has_shared = any(nest.kernel.shared_nbytes for nest in phase.nests)
         shared = ", unsigned char *const pack_shared" if has_shared else ""
         for k, nest in enumerate(phase.nests):
             words = f"const {self.name}_words &words"

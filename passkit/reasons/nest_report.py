@@ -113,6 +113,11 @@ class NestReport:
     is_own: bool = False
 
     @property
+    def is_of_gpu(self) -> bool:
+        """Whether it is of a GPU, whose kernels are loop nests, or are not possible."""
+        return self.resources is not None or self.diagnostic is not None
+
+    @property
     def is_printed(self) -> bool:
         """Whether it says more than the template does: not of a CPU's built-in rules."""
         return self.is_own or self.resources is not None or not self.text

@@ -62,7 +62,7 @@ class RankedGroup:
     @property
     def is_of_nests(self) -> bool:
         """Whether its kernel consists of loop nests on a GPU: its template is their schedule."""
-        return self.nest is not None and self.nest.resources is not None
+        return self.nest is not None and self.nest.is_of_gpu
 
     @property
     def why(self) -> str:
@@ -219,7 +219,7 @@ def _ranked_group(name: str, group: Group, schedule: Schedule, target: Target) -
     ``name`` is the name of its node, ``target`` the target that it was planned for.
     """
     nest = nest_report(group, schedule, target)
-    if nest is not None and nest.resources is not None:
+    if nest is not None and nest.is_of_gpu:
         template = nest.text
     else:
         template = str(template_of(group, schedule, target))

@@ -12,9 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from passkit.ast.stage import KernelAST
 from passkit.dialects import CUDA
-from passkit.transforms.printing import print_kernel
 from tests import workers
 from tests.libraries import library
 
@@ -43,11 +41,6 @@ FLAGS = (
 )
 LINKED = ("-shared", "-nostdlib", "-fno-use-linker-plugin", "-lgcc")
 """Options of the linker: the process has loaded the other libraries with the machine."""
-
-
-def cuda_text(ast: KernelAST, name: str) -> str:
-    """Return a kernel's text in CUDA C."""
-    return print_kernel(ast, name, CUDA)
 
 
 class Folder:
