@@ -36,12 +36,15 @@ template <class T, bool exclusive, bool down, class F> struct running_by {
         if constexpr (down) return f(x, moved<n>(x));
         else return f(moved<n>(x), x);
     }
-    template <int n> PK_MEMBER V steps(V x) const {
-        if constexpr (n < PK_LANES) return steps<2 * n>(step<n>(x));
-        else return x;
+    // A function that called itself for the next step would be compiled for all behind it, too.
+    PK_MEMBER V steps(V x) const {
+        x = step<8>(step<4>(step<2>(step<1>(x))));
+        if constexpr (PK_LANES > 16) x = step<16>(x);
+        if constexpr (PK_LANES > 32) x = step<32>(x);
+        return x;
     }
     PK_MEMBER V take(V x, all_lanes) {
-        x = steps<1>(x);
+        x = steps(x);
         V before = carry, last = x[down ? 0 : PK_LANES - 1];
         carry = down ? f(last, before) : f(before, last);
         if constexpr (exclusive) x = moved<1>(x);
