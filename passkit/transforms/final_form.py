@@ -38,15 +38,22 @@ from passkit.transforms.vector_rows import rows_of_part
 from passkit.transforms.vector_shape import literal_count
 from passkit.transforms.vector_stages import StageVectorizer
 from passkit.values.dtype import DType
+from passkit.values.size import Extent
 
 
-def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset()) -> FinalForm:
+def final_form(
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
+) -> FinalForm:
     """Return a kernel with all stages as statements, and its functions where it consists of such.
 
     Args:
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for a kernel of several phases in a language without them, for aliased
     buffers in a language that marks them and has vectors, whose loads would have to stay with the
@@ -56,20 +63,23 @@ def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset
     if features.has_maximum_number:
         ast = with_lost_nans(ast)
     if len(ast.phases) < 2:
-        return _of_one_phase(ast, features, aliased)
+        return _of_one_phase(ast, features, aliased, sizes)
     if features.phases is PhaseForm.NONE:
         raise CodeGenError(
             f"dialect {features.name} has no spelling for a kernel of {len(ast.phases)} phases; "
             f"give it PhaseTemplates, or take its operators out of keep_together"
         )
     if features.phases is PhaseForm.FUNCTIONS:
-        phases = tuple(_of_one_phase(own, features) for own in separate_phases(ast))
+        phases = tuple(_of_one_phase(own, features, sizes=sizes) for own in separate_phases(ast))
         return PhasedKernel(ast.sizes, phases)
-    return _final_kernel(ast, features)
+    return _final_kernel(ast, features, sizes=sizes)
 
 
 def _of_one_phase(
-    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
 ) -> FinalKernel | PackedKernel:
     """Return a kernel of one phase in final form.
 
@@ -77,24 +87,31 @@ def _of_one_phase(
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
     scan in a language without vectors, and for a store that does not step along the inner loop in
     one with vectors.
     """
     if not features.has_parts or not is_packed(ast):
-        return _final_kernel(ast, features, aliased)
-    functions: dict[KernelAST, FinalKernel] = {}
+        return _final_kernel(ast, features, aliased, sizes)
+    functions: dict[tuple[KernelAST, tuple[Extent, ...]], FinalKernel] = {}
     calls = []
     for part in separated(ast):
-        if part.ast not in functions:
-            functions[part.ast] = _final_kernel(part.ast, features)
-        calls.append(PartCall(functions[part.ast], part.span, part.buffers, part.sizes))
+        own = tuple(sizes[k] for k in part.sizes) if sizes else ()
+        if (part.ast, own) not in functions:
+            function = _final_kernel(part.ast, features, sizes=own)
+            equal = next((f for f in functions.values() if f == function), function)
+            functions[part.ast, own] = equal
+        calls.append(PartCall(functions[part.ast, own], part.span, part.buffers, part.sizes))
     return PackedKernel(ast.sizes, tuple(calls))
 
 
 def _final_kernel(
-    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
 ) -> FinalKernel:
     """Return a kernel, or a function of one, with all stages as statements.
 
@@ -102,6 +119,7 @@ def _final_kernel(
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
     scan in a language without vectors, and for a store that does not step along the inner loop in
@@ -118,7 +136,8 @@ def _final_kernel(
             f"{features.aliased!r}; leave out one of the two"
         )
     else:
-        lowering = _Vectors(ast, features, features.vectors, dtypes)
+        named = dict(zip(ast.sizes, sizes, strict=bool(sizes)))
+        lowering = _Vectors(ast, features, features.vectors, dtypes, named)
     return FinalKernel(
         ast.params,
         ast.sizes,
@@ -172,11 +191,12 @@ class _Vectors:
         features: Features,
         vectors: VectorFeatures,
         dtypes: dict[str, DType],
+        sizes: dict[str, Extent],
     ) -> None:
         self.features, self.dtypes = features, dtypes
         self.scratch = {b.name: b.extent for b in ast.scratch if b.place is Place.SHARED}
         registers = frozenset(b.name for b in ast.scratch if b.place is Place.LANES)
-        self.stages = StageVectorizer(vectors, registers, self.scratch)
+        self.stages = StageVectorizer(vectors, registers, self.scratch, sizes)
 
     def phase(self, phase: Phase) -> FinalPhase:
         """Return a phase in final form.
