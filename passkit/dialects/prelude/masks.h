@@ -189,10 +189,8 @@ PK_FN simd<T, L> choose_lanes(simd<sint_of<T>, L> m, simd<T, L> a, simd<T, L> b)
     if constexpr (!whole<T, L>)
         return simd<T, L>::of(choose_lanes(m.s.lo, a.s.lo, b.s.lo),
                               choose_lanes(m.s.hi, a.s.hi, b.s.hi));
-#if PK_AVX2  // GCC would compare the mask with 0 first, where it does not see that it is one
-    else if constexpr (sizeof(T) == 8)
-        return simd<T, L>::of((native_t<T, L>)__builtin_ia32_blendvpd256(
-            (isa::df4)b.s, (isa::df4)a.s, (isa::df4)m.s));
+#if PK_AVX2  // else a comparison with 0 goes first, where GCC does not see that m is a mask
+    else if constexpr (sizeof(T) == 8) return simd<T, L>::of(m.s < 0 ? a.s : b.s);
 #endif
     else return simd<T, L>::of(m.s ? a.s : b.s);
 }

@@ -22,13 +22,14 @@ template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T
                               window<from - L / 2>(b.s.lo, b.s.hi));
 }
 
-// x, of which the compiler does not see how it was computed. GCC 12 would try to simplify a choice
-// between the results of choices in all combinations of these, in each step of a scan twice as many.
+// x, of which the compiler does not see how it was computed, unless it is constant. GCC 12 would try
+// to simplify a choice between results of choices in all combinations of these, in each step of a
+// scan twice as many.
 template <class V> PK_FN V opaque(V x) { return x; }
 #if PK_AVX2
 template <class T, int L> PK_FN simd<T, L> opaque(simd<T, L> x) {
     if constexpr (!whole<T, L>) return simd<T, L>::of(opaque(x.s.lo), opaque(x.s.hi));
-    else asm("" : "+x"(x.s));
+    else if (!__builtin_constant_p(x.s)) asm("" : "+x"(x.s));
     return x;
 }
 #endif
@@ -51,8 +52,9 @@ template <class T, bool exclusive, bool down, class F> struct running_by {
     }
     // A function that called itself for the next step would be compiled for all behind it, too.
     template <int... k> PK_MEMBER V steps(V x, numbers<k...>) const {
-        ((x = step<1 << k>(opaque(x))), ...);
-        return opaque(x);
+        constexpr bool chooses = !__is_same(F, adding) && !__is_same(F, multiplying);
+        ((x = step<1 << k>(chooses ? opaque(x) : x)), ...);
+        return chooses ? opaque(x) : x;
     }
     PK_MEMBER V take(V x, all_lanes) {
         x = steps(x, numbers_to<doublings(PK_LANES)>{});

@@ -223,28 +223,14 @@ template <class T, int L> struct simd {
 };
 
 #if PK_AVX2
-// What GCC takes several instructions for, although there is one: the second half of a register,
-// two halves as one register, and more bytes for each lane.
+// What GCC 12 takes several instructions for, although there is one: two halves as one register, and
+// lanes of twice or half as many bytes. It sees through these where values are known.
 namespace isa {  // the native types under the names that builtins take
-typedef char qi16 __attribute__((vector_size(16)));
-typedef short hi8 __attribute__((vector_size(16)));
 typedef int si4 __attribute__((vector_size(16)));
 typedef float sf4 __attribute__((vector_size(16)));
 typedef double df2 __attribute__((vector_size(16)));
-typedef short hi16 __attribute__((vector_size(32)));
-typedef int si8 __attribute__((vector_size(32)));
-typedef long long di4 __attribute__((vector_size(32)));
-typedef float sf8 __attribute__((vector_size(32)));
-typedef double df4 __attribute__((vector_size(32)));
 }  // namespace isa
 template <class T, int L> inline constexpr bool is_register = sizeof(T) * L == 32;
-template <class T, int L> PK_FN native_t<T, L / 2> second_half(native_t<T, L> x) {
-    using namespace isa;
-    typedef native_t<T, L / 2> H;
-    if constexpr (!traits<T>::is_float) return (H)__builtin_ia32_vextractf128_si256((si8)x, 1);
-    else if constexpr (sizeof(T) == 4) return (H)__builtin_ia32_vextractf128_ps256((sf8)x, 1);
-    else return (H)__builtin_ia32_vextractf128_pd256((df4)x, 1);
-}
 template <class T, int L>
 PK_FN native_t<T, L> both_halves(native_t<T, L / 2> a, native_t<T, L / 2> b) {
     using namespace isa;
@@ -262,18 +248,9 @@ template <class To, class T, int L> constexpr bool has_widening() {
     constexpr bool whole_numbers = !traits<T>::is_float && !traits<To>::is_float;
     return sizeof(T) * L == 16 && sizeof(To) == 2 * sizeof(T) && (to_double || whole_numbers);
 }
-template <class To, class T, int L> PK_FN native_t<To, L> widened(native_t<T, L> x) {
-    using namespace isa;
-    typedef native_t<To, L> R;
-    constexpr bool has_sign = traits<T>::is_signed;
-    if constexpr (__is_same(T, float)) return __builtin_ia32_cvtps2pd256(x);
-    else if constexpr (__is_same(To, double)) return __builtin_ia32_cvtdq2pd256(x);
-    else if constexpr (L == 16 && has_sign) return (R)__builtin_ia32_pmovsxbw256((qi16)x);
-    else if constexpr (L == 16) return (R)__builtin_ia32_pmovzxbw256((qi16)x);
-    else if constexpr (L == 8 && has_sign) return (R)__builtin_ia32_pmovsxwd256((hi8)x);
-    else if constexpr (L == 8) return (R)__builtin_ia32_pmovzxwd256((hi8)x);
-    else if constexpr (has_sign) return (R)__builtin_ia32_pmovsxdq256((si4)x);
-    else return (R)__builtin_ia32_pmovzxdq256((si4)x);
+template <class To, class T, int L, int... i>
+PK_FN native_t<To, L> widened(native_t<T, L> x, numbers<i...>) {
+    return native_t<To, L>{To(x[i])...};
 }
 // The lower half of each lane of two registers, in one register.
 template <class To, class T, int L> constexpr bool has_narrowing() {
@@ -281,14 +258,15 @@ template <class To, class T, int L> constexpr bool has_narrowing() {
     return sizeof(To) * L == 32 && sizeof(T) == 2 * sizeof(To) && sizeof(To) > 1 && whole_numbers;
 }
 template <class To, class H> PK_FN native_t<To, 32 / sizeof(To)> narrowed(H a, H b) {
-    using namespace isa;
+    typedef native_t<To, 32 / sizeof(To)> R;
     if constexpr (sizeof(To) == 4) {
-        auto mixed = __builtin_ia32_shufps256((sf8)a, (sf8)b, 0x88);
-        return (native_t<To, 8>)__builtin_ia32_permdi256((di4)mixed, 0xd8);
-    } else {
-        auto mixed = __builtin_ia32_packusdw256((si8)a & 0xffff, (si8)b & 0xffff);
-        return (native_t<To, 16>)__builtin_ia32_permdi256((di4)mixed, 0xd8);
-    }
+        typedef native_t<float, 8> F;
+        typedef native_t<int64_t, 4> I;
+        auto mixed = (I)__builtin_shufflevector((F)a, (F)b, 0, 2, 8, 10, 4, 6, 12, 14);
+        return (R)__builtin_shufflevector(mixed, mixed, 0, 2, 1, 3);
+    } else
+        return __builtin_shufflevector((R)a, (R)b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24,
+                                       26, 28, 30);
 }
 #endif
 
@@ -304,9 +282,6 @@ template <class T, int L> PK_FN simd<T, L / 2> lower(simd<T, L> x) {
 template <class T, int L> PK_FN simd<T, L / 2> upper(simd<T, L> x) {
     typedef simd<T, L / 2> H;
     if constexpr (!whole<T, L>) return x.s.hi;
-#if PK_AVX2
-    else if constexpr (is_register<T, L>) return H::of(second_half<T, L>(x.s));
-#endif
     else if constexpr (L == 16)
         return H::of(__builtin_shufflevector(x.s, x.s, 8, 9, 10, 11, 12, 13, 14, 15));
     else if constexpr (L == 8) return H::of(__builtin_shufflevector(x.s, x.s, 4, 5, 6, 7));
@@ -388,7 +363,8 @@ template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
     else
 #endif
 #if PK_AVX2
-    if constexpr (has_widening<To, T, L>()) return simd<To, L>::of(widened<To, T, L>(x.s));
+    if constexpr (has_widening<To, T, L>())
+        return simd<To, L>::of(widened<To, T, L>(x.s, numbers_to<L>{}));
     else if constexpr (has_narrowing<To, T, L>())
         return simd<To, L>::of(narrowed<To>(x.s.lo.s, x.s.hi.s));
     else
