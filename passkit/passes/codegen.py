@@ -185,7 +185,7 @@ def _kernel(
     printer = dialect_of(dialect).for_threads(threads)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     aliased_names = frozenset(ast.params[k].name for k in aliased)
-    text = print_kernel(ast, "KERNEL", printer, aliased_names)
+    text = print_kernel(ast, "KERNEL", printer, aliased_names, sizes)
     name, digest, source = _named(text, ops[-1], dialect)
     check_stage_races(ast, name, sizes)
     return Kernel(

@@ -27,6 +27,7 @@ from passkit.ir.final import (
 from passkit.ir.vector import VectorStmt
 from passkit.transforms.access_agreement import agreements_of
 from passkit.transforms.fuse_stages import fused_stages
+from passkit.transforms.reroll_chains import has_long_chains
 from passkit.transforms.row_coordinates import row_digits
 from passkit.transforms.separate_parts import is_packed, separated
 from passkit.transforms.separate_phases import separate_phases
@@ -36,15 +37,22 @@ from passkit.transforms.vector_rows import rows_of_part
 from passkit.transforms.vector_shape import literal_count
 from passkit.transforms.vector_stages import StageVectorizer
 from passkit.values.dtype import DType
+from passkit.values.size import Extent
 
 
-def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset()) -> FinalForm:
+def final_form(
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
+) -> FinalForm:
     """Return a kernel with all stages as statements, and its functions where it consists of such.
 
     Args:
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for a kernel of several phases in a language without them, for aliased
     buffers in a language that marks them and has vectors, whose loads would have to stay with the
@@ -52,18 +60,21 @@ def final_form(ast: KernelAST, features: Features, aliased: Set[str] = frozenset
     step along the inner loop in one with vectors.
     """
     if len(ast.phases) < 2:
-        return _of_one_phase(ast, features, aliased)
+        return _of_one_phase(ast, features, aliased, sizes)
     if not features.has_phases:
         raise CodeGenError(
             f"dialect {features.name} has no spelling for a kernel of {len(ast.phases)} phases; "
             f"give it PhaseTemplates, or take its operators out of keep_together"
         )
-    phases = tuple(_of_one_phase(own, features) for own in separate_phases(ast))
+    phases = tuple(_of_one_phase(own, features, sizes=sizes) for own in separate_phases(ast))
     return PhasedKernel(ast.sizes, phases)
 
 
 def _of_one_phase(
-    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
 ) -> FinalKernel | PackedKernel:
     """Return a kernel of one phase in final form.
 
@@ -71,24 +82,34 @@ def _of_one_phase(
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
     scan in a language without vectors, and for a store that does not step along the inner loop in
     one with vectors.
     """
     if not features.has_parts or not is_packed(ast):
-        return _final_kernel(ast, features, aliased)
-    functions: dict[KernelAST, FinalKernel] = {}
+        return _final_kernel(ast, features, aliased, sizes)
+    functions: dict[tuple[KernelAST, tuple[Extent, ...]], FinalKernel] = {}
+    depends_on_sizes: dict[KernelAST, bool] = {}
     calls = []
     for part in separated(ast):
-        if part.ast not in functions:
-            functions[part.ast] = _final_kernel(part.ast, features)
-        calls.append(PartCall(functions[part.ast], part.span, part.buffers, part.sizes))
+        if part.ast not in depends_on_sizes:
+            depends_on_sizes[part.ast] = bool(sizes) and has_long_chains(part.ast)
+        own = tuple(sizes[k] for k in part.sizes) if depends_on_sizes[part.ast] else ()
+        if (part.ast, own) not in functions:
+            function = _final_kernel(part.ast, features, sizes=own)
+            equal = next((f for f in functions.values() if own and f == function), function)
+            functions[part.ast, own] = equal
+        calls.append(PartCall(functions[part.ast, own], part.span, part.buffers, part.sizes))
     return PackedKernel(ast.sizes, tuple(calls))
 
 
 def _final_kernel(
-    ast: KernelAST, features: Features, aliased: Set[str] = frozenset()
+    ast: KernelAST,
+    features: Features,
+    aliased: Set[str] = frozenset(),
+    sizes: Sequence[Extent] = (),
 ) -> FinalKernel:
     """Return a kernel, or a function of one, with all stages as statements.
 
@@ -96,6 +117,7 @@ def _final_kernel(
         ast: the kernel.
         features: what the language offers.
         aliased: the names of buffers that share memory with another.
+        sizes: the values of size arguments, as far as they are known.
 
     Raises: CodeGenError for aliased buffers in a language that marks them and has vectors, for a
     scan in a language without vectors, and for a store that does not step along the inner loop in
@@ -112,7 +134,8 @@ def _final_kernel(
             f"{features.aliased!r}; leave out one of the two"
         )
     else:
-        lowering = _Vectors(ast, features, features.vectors, dtypes)
+        named = dict(zip(ast.sizes, sizes, strict=bool(sizes)))
+        lowering = _Vectors(ast, features, features.vectors, dtypes, named)
     return FinalKernel(
         ast.params,
         ast.sizes,
@@ -164,11 +187,12 @@ class _Vectors:
         features: Features,
         vectors: VectorFeatures,
         dtypes: dict[str, DType],
+        sizes: dict[str, Extent],
     ) -> None:
         self.features, self.dtypes = features, dtypes
         self.scratch = {b.name: b.extent for b in ast.scratch if b.place is Place.SHARED}
         registers = frozenset(b.name for b in ast.scratch if b.place is Place.LANES)
-        self.stages = StageVectorizer(vectors, registers, self.scratch)
+        self.stages = StageVectorizer(vectors, registers, self.scratch, sizes)
 
     def phase(self, phase: Phase) -> FinalPhase:
         """Return a phase in final form.

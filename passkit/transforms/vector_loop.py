@@ -44,9 +44,11 @@ from passkit.ir.vector import (
     RowValues,
     Scan,
     ScanVector,
+    SerialFor,
     SetRowRegister,
     Take,
     VectorAssign,
+    VectorDeclare,
     VectorFor,
     VectorLet,
     VectorStmt,
@@ -61,6 +63,7 @@ from passkit.transforms.partial_results import (
     partial_name,
     partial_variable,
 )
+from passkit.transforms.reroll_chains import Chain, rerolled
 from passkit.transforms.row_loads import RowLoads, row_loads
 from passkit.transforms.vector_shape import (
     LoopShape,
@@ -81,6 +84,7 @@ class LoopVectorizer:
         features: the vectors of the language.
         registers: the arrays of vectors that hold a row.
         shared: the extents of the shared arrays by name.
+        sizes: the values of size arguments by name.
     """
 
     def __init__(
@@ -88,11 +92,13 @@ class LoopVectorizer:
         features: VectorFeatures,
         registers: frozenset[str] = frozenset(),
         shared: Mapping[str, Extent] | None = None,
+        sizes: Mapping[str, Extent] | None = None,
     ) -> None:
         self.num_divisors = 0
         self.features = features
         self.registers = registers
         self.shared = shared or {}
+        self.sizes = sizes or {}
 
     def beginning(
         self, f: Fold, stage: Stage, lane: Loop, shape: LoopShape, sums_in_blocks: bool = True
@@ -183,6 +189,8 @@ class LoopVectorizer:
                 out.append(LetStmt(s.var, s.value))
             else:
                 inside.append(s)
+        chained = rerolled(inside, self.sizes)
+        inside = [s for s in chained if not isinstance(s, Chain)]
         rows: list[RowLoads] = []
         if self.features.loads_columns and not shape.is_unrolled and groups is None:
             kinds = (Store, Fold, Running)
@@ -191,6 +199,7 @@ class LoopVectorizer:
         columns = {load: column for row in rows for load, column in row.columns().items()}
         values = evolve(
             values,
+            vectors=values.vectors | {s.total for s in chained if isinstance(s, Chain)},
             columns=columns,
             registers=self.registers,
             groups=groups,
@@ -198,11 +207,13 @@ class LoopVectorizer:
         )
         is_once = all(x.level is not Level.THREAD for x in stage.loops)
         body: list[VectorStmt] = [row.statement() for row in rows]
-        for s in inside:
-            if isinstance(s, Let) and s in row_values:
-                body.append(RowValues(s.var))
+        for x in chained:
+            if isinstance(x, Chain):
+                body += chain_statements(x, values)
+            elif isinstance(x, Let) and x in row_values:
+                body.append(RowValues(x.var))
             else:
-                body += vector_statement(s, values, is_once)
+                body += vector_statement(x, values, is_once)
         out += self.prepare(divisors)
         aligned = first_streamed(inside, lane) if shape.is_aligned else None
         loop = self.vector_for(lane, tuple(body), shape, aligned)
@@ -250,6 +261,17 @@ def vector_statement(s: Statement, values: VectorValues, is_once: bool) -> list[
         VectorLet(total, values.value(memory)),
         VectorLet(s.var, values.value(result)),
         wide_store(memory.buffer, memory.index, stored, False, values),
+    ]
+
+
+def chain_statements(chain: Chain, values: VectorValues) -> list[VectorStmt]:
+    """Return a long chain of one operation at all points of an iteration, as a loop."""
+    inner = evolve(values, inner=values.inner | {chain.position})
+    start, stop = const(chain.start, dt.int64), const(chain.stop, dt.int64)
+    step = VectorAssign(chain.total, inner.splat(chain.step))
+    return [
+        VectorDeclare(chain.total, values.splat(chain.first)),
+        SerialFor(chain.position, start, stop, (step,)),
     ]
 
 

@@ -440,7 +440,7 @@ def fault_of(kernel: pk.Kernel, subject: KernelCase, libraries: Any) -> str | No
     return None
 
 
-NO_MEETING = ("gelu",)
+NO_MEETING = ("gelu", "scale_bf16")
 """Kernels whose threads neither wait for each other nor exchange values."""
 
 

@@ -189,6 +189,9 @@ PK_FN simd<T, L> choose_lanes(simd<sint_of<T>, L> m, simd<T, L> a, simd<T, L> b)
     if constexpr (!whole<T, L>)
         return simd<T, L>::of(choose_lanes(m.s.lo, a.s.lo, b.s.lo),
                               choose_lanes(m.s.hi, a.s.hi, b.s.hi));
+#if PK_AVX2  // else a comparison with 0 goes first, where GCC does not see that m is a mask
+    else if constexpr (sizeof(T) == 8) return simd<T, L>::of(m.s < 0 ? a.s : b.s);
+#endif
     else return simd<T, L>::of(m.s ? a.s : b.s);
 }
 template <class T, int L> PK_FN simd<T, L> choose(mask_t<L> m, simd<T, L> a, simd<T, L> b) {

@@ -283,7 +283,11 @@ template <int L> PK_FN f64<L> erf_part(f64<L> x) {
     i64<L> k = bits<int64_t>(m);
     constexpr int degree = sizeof(erf_table_f64) / sizeof(erf_table_f64[0]) - 1;
     f64<L> p = lookup(erf_table_f64[degree], k);
+#if PK_AVX512
 #pragma GCC unroll 16
+#else  // a look-up is several instructions for each lane: those of one degree are enough to overlap
+#pragma GCC unroll 1
+#endif
     for (int i = degree - 1; i >= 0; i--) p = fused(p, u, lookup(erf_table_f64[i], k));
     return sign_from(lesser(f64<L>(1), choose(a < f64<L>(5.8), p * a, f64<L>(1) + a * f64<L>(0))),
                      x);

@@ -22,6 +22,20 @@ template <int from, class T, int L> PK_FN simd<T, L> window(simd<T, L> a, simd<T
                               window<from - L / 2>(b.s.lo, b.s.hi));
 }
 
+// x, of which the compiler does not see how it was computed, unless it is constant. GCC 12 would try
+// to simplify a choice between results of choices in all combinations of these, in each step of a
+// scan twice as many.
+template <class V> PK_FN V opaque(V x) { return x; }
+#if PK_AVX2
+template <class T, int L> PK_FN simd<T, L> opaque(simd<T, L> x) {
+    if constexpr (!whole<T, L>) return simd<T, L>::of(opaque(x.s.lo), opaque(x.s.hi));
+    else if (!__builtin_constant_p(x.s)) asm("" : "+x"(x.s));
+    return x;
+}
+#endif
+
+constexpr int doublings(int n) { return n > 1 ? 1 + doublings(n / 2) : 0; }
+
 // A scan along lanes. take() gives each lane the reduction of all elements so far, in a tree over the
 // lanes; carry is the reduction of all earlier vectors, in every lane.
 template <class T, bool exclusive, bool down, class F> struct running_by {
@@ -36,12 +50,14 @@ template <class T, bool exclusive, bool down, class F> struct running_by {
         if constexpr (down) return f(x, moved<n>(x));
         else return f(moved<n>(x), x);
     }
-    template <int n> PK_MEMBER V steps(V x) const {
-        if constexpr (n < PK_LANES) return steps<2 * n>(step<n>(x));
-        else return x;
+    // A function that called itself for the next step would be compiled for all behind it, too.
+    template <int... k> PK_MEMBER V steps(V x, numbers<k...>) const {
+        constexpr bool chooses = !__is_same(F, adding) && !__is_same(F, multiplying);
+        ((x = step<1 << k>(chooses ? opaque(x) : x)), ...);
+        return chooses ? opaque(x) : x;
     }
     PK_MEMBER V take(V x, all_lanes) {
-        x = steps<1>(x);
+        x = steps(x, numbers_to<doublings(PK_LANES)>{});
         V before = carry, last = x[down ? 0 : PK_LANES - 1];
         carry = down ? f(last, before) : f(before, last);
         if constexpr (exclusive) x = moved<1>(x);

@@ -27,6 +27,9 @@
 #define PK_BYTES 64
 #elif defined(__AVX2__)
 #define PK_BYTES 32
+#if !defined(__clang__)
+#define PK_AVX2 1
+#endif
 #else
 #define PK_BYTES 16
 #endif
@@ -219,6 +222,54 @@ template <class T, int L> struct simd {
     friend PK_MEMBER simd copysign(simd x, simd s) { return sign_from(x, s); }
 };
 
+#if PK_AVX2
+// What GCC 12 takes several instructions for, although there is one: two halves as one register, and
+// lanes of twice or half as many bytes. It sees through these where values are known.
+namespace isa {  // the native types under the names that builtins take
+typedef int si4 __attribute__((vector_size(16)));
+typedef float sf4 __attribute__((vector_size(16)));
+typedef double df2 __attribute__((vector_size(16)));
+}  // namespace isa
+template <class T, int L> inline constexpr bool is_register = sizeof(T) * L == 32;
+template <class T, int L>
+PK_FN native_t<T, L> both_halves(native_t<T, L / 2> a, native_t<T, L / 2> b) {
+    using namespace isa;
+    typedef native_t<T, L> R;
+    if constexpr (!traits<T>::is_float)
+        return (R)__builtin_ia32_vinsertf128_si256(__builtin_ia32_si256_si((si4)a), (si4)b, 1);
+    else if constexpr (sizeof(T) == 4)
+        return (R)__builtin_ia32_vinsertf128_ps256(__builtin_ia32_ps256_ps((sf4)a), (sf4)b, 1);
+    else return (R)__builtin_ia32_vinsertf128_pd256(__builtin_ia32_pd256_pd((df2)a), (df2)b, 1);
+}
+// Lanes of 16 bytes as lanes of twice as many, and whether there is an instruction for it.
+template <class To, class T, int L> constexpr bool has_widening() {
+    constexpr bool from_four = __is_same(T, float) || __is_same(T, int32_t);
+    constexpr bool to_double = __is_same(To, double) && from_four;
+    constexpr bool whole_numbers = !traits<T>::is_float && !traits<To>::is_float;
+    return sizeof(T) * L == 16 && sizeof(To) == 2 * sizeof(T) && (to_double || whole_numbers);
+}
+template <class To, class T, int L, int... i>
+PK_FN native_t<To, L> widened(native_t<T, L> x, numbers<i...>) {
+    return native_t<To, L>{To(x[i])...};
+}
+// The lower half of each lane of two registers, in one register.
+template <class To, class T, int L> constexpr bool has_narrowing() {
+    constexpr bool whole_numbers = !traits<T>::is_float && !traits<To>::is_float;
+    return sizeof(To) * L == 32 && sizeof(T) == 2 * sizeof(To) && sizeof(To) > 1 && whole_numbers;
+}
+template <class To, class H> PK_FN native_t<To, 32 / sizeof(To)> narrowed(H a, H b) {
+    typedef native_t<To, 32 / sizeof(To)> R;
+    if constexpr (sizeof(To) == 4) {
+        typedef native_t<float, 8> F;
+        typedef native_t<int64_t, 4> I;
+        auto mixed = (I)__builtin_shufflevector((F)a, (F)b, 0, 2, 8, 10, 4, 6, 12, 14);
+        return (R)__builtin_shufflevector(mixed, mixed, 0, 2, 1, 3);
+    } else
+        return __builtin_shufflevector((R)a, (R)b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24,
+                                       26, 28, 30);
+}
+#endif
+
 // The first and second half of the lanes, and both together again.
 template <class T, int L> PK_FN simd<T, L / 2> lower(simd<T, L> x) {
     typedef simd<T, L / 2> H;
@@ -239,6 +290,9 @@ template <class T, int L> PK_FN simd<T, L / 2> upper(simd<T, L> x) {
 template <class T, int H> PK_FN simd<T, 2 * H> join(simd<T, H> a, simd<T, H> b) {
     typedef simd<T, 2 * H> R;
     if constexpr (!whole<T, 2 * H>) return R::of(a, b);
+#if PK_AVX2
+    else if constexpr (is_register<T, 2 * H>) return R::of(both_halves<T, 2 * H>(a.s, b.s));
+#endif
     else if constexpr (H == 8)
         return R::of(__builtin_shufflevector(a.s, b.s, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
                                              14, 15));
@@ -306,6 +360,13 @@ template <class To, class T, int L> PK_FN simd<To, L> cast(simd<T, L> x) {
             __builtin_ia32_cvtps2pd512_mask(x.s, native_t<To, L>{}, (char)-1, 4));
     else if constexpr (L == 8 && __is_same(T, int32_t) && __is_same(To, double))
         return simd<To, L>::of(__builtin_ia32_cvtdq2pd512_mask(x.s, native_t<To, L>{}, (char)-1));
+    else
+#endif
+#if PK_AVX2
+    if constexpr (has_widening<To, T, L>())
+        return simd<To, L>::of(widened<To, T, L>(x.s, numbers_to<L>{}));
+    else if constexpr (has_narrowing<To, T, L>())
+        return simd<To, L>::of(narrowed<To>(x.s.lo.s, x.s.hi.s));
     else
 #endif
         if constexpr (whole<T, L> && whole<To, L>)
