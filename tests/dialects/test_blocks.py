@@ -14,7 +14,7 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
-from passkit.ir.pack import PackIR
+from passkit.ir.pack import STATIC_SHARED_NBYTES, PackIR
 from passkit.planner.plan import plan_group, why_no_maps
 from passkit.schedule.schedule import Schedule
 from passkit.target import target_of
@@ -298,6 +298,25 @@ def test_results_in_phases(rng: Any) -> None:
             assert [isinstance(k.ast, PackIR) for k in exe.kernels] == [True], graph
             feeds = feeds_of(graph, rng)
             agrees(graph, feeds, exe(feeds), rtol=2e-3)
+
+
+def test_shared_memory_limits_the_blocks_side_by_side(rng: Any) -> None:
+    """A block has threads for two blocks of products, and shared memory for one of them."""
+    x, w = pk.var("x", (32, 400)), pk.var("w", (400, 40))
+    rows = o.softmax(o.matmul(o.tanh(x), w))
+    graph = pk.Graph([rows / (o.reduce_sum(o.abs(rows)) + 1.0)])
+    with emulated(EmulatedDevice(rng=rng)):
+        exe = pk.compile(graph, **together(graph))
+        (kernel,) = exe.kernels
+        assert isinstance(kernel.ast, PackIR)
+        product, total = kernel.ast.nests
+        own, block = product.kernel, kernel.ast.launch
+        assert block.threads // own.launch.threads == 2
+        assert own.shared_nbytes < STATIC_SHARED_NBYTES < 2 * own.shared_nbytes
+        assert kernel.ast.side_by_side(product) == kernel.ast.side_by_side(total) == 1
+        assert kernel.shared_nbytes == own.shared_nbytes
+        feeds = feeds_of(graph, rng)
+        agrees(graph, feeds, exe(feeds), rtol=2e-3)
 
 
 def of_other_tilings() -> list[tuple[pk.Graph, str, str]]:
