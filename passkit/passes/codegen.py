@@ -1,4 +1,4 @@
-"""CodeGen: lower each group to a kernel AST, and print it in the target's dialect."""
+"""CodeGen: lower each group to loop IR or a kernel AST, and print it in the target's dialect."""
 
 from __future__ import annotations
 
