@@ -87,7 +87,7 @@ RETIRED = {
     r"\bTouch\b": "StageAccess",
     r"\bReach\b|\bfor_lanes\b": "ThreadFeatures, for_threads",
     r"\b(Bundle|Whole)Templates\b": "AccessTemplates or ThreadVectorTemplates",
-    r"\b(Pair|Ahead)Templates\b": "RowGroupTemplates or LoadAheadTemplates",
+    r"\b(Pair|Ahead)Templates\b": "RowGroupTemplates",
     r"\btwo_of_each_kind\b": "representatives",
     r"\bwith_waits\b|\bnames_in_whole\b": "insert_barriers, parameter_names",
     r"\blay_out\b|\blay_apart\b": "analyze_domain, analyze_bounded_domain",

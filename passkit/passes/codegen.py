@@ -1,4 +1,4 @@
-"""CodeGen: lower each group to a kernel AST, and print it in the target's dialect."""
+"""CodeGen: lower each group to loop IR or a kernel AST, and print it in the target's dialect."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _kernel(
             return _pack_kernel(group, schedule, dialect, aliased)
         return _nest_kernel(group, schedule, dialect, aliased)
     if not dialect_of(dialect).grid:
-        reason = schedule.no_nest or Diagnostic("tile.composition")
+        reason = schedule.no_nest or "its schedule is of another target; run SchedulePlan for this"
         raise CodeGenError(f"{group}: dialect {dialect} has kernels of loop nests only: {reason}")
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)

@@ -18,7 +18,8 @@ from passkit.runtime.blocks import run_blocks
 from passkit.values import dtype as dt
 from passkit.values.size import Size
 from tests.dialects.test_printer import GOLDENS, kernel_of
-from tests.planned import agrees, feeds_of, plan, target
+from tests.opencl import BLOCKS, target_with_block
+from tests.planned import agrees, feeds_of, plan
 from tests.random_stages import barrier_places, has_barrier, with_barrier
 from tests.stitched import (
     COL,
@@ -72,7 +73,7 @@ def test_each_missing_barrier_is_reported(name: str) -> None:
 @pytest.mark.parametrize("name", GOLDENS)
 def test_golden_kernels_have_no_races(name: str) -> None:
     """Kernels of programs have no race on any target, also with more barriers than they have."""
-    for kind in ("cpu", "opencl", target("cuda", nests=False)):
+    for kind in ("cpu", *map(target_with_block, BLOCKS)):
         k = kernel_of(GOLDENS[name], kind)
         full = k.ast
         for place in barrier_places(k.ast):

@@ -9,11 +9,13 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
+from passkit.analysis.group import Group, Kind
 from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
 from passkit.graph.kernel import Kernel
 from passkit.ir.loop import KernelIR
-from passkit.planner.plan import plan_group
+from passkit.ir.pack import STATIC_SHARED_NBYTES, PackIR
+from passkit.planner.plan import plan_group, why_no_maps
 from passkit.schedule.schedule import Schedule
 from passkit.target import target_of
 from passkit.transforms.block_parts import block_nest
@@ -221,18 +223,41 @@ STRIDES = (
 """Rows of a value of which several axes are whole, and one has an unknown length."""
 
 
-def refused() -> list[tuple[pk.Graph, str, str]]:
-    """Return graphs whose groups have no schedule of their parts, with code and text."""
+def not_kept_together() -> list[tuple[pk.Graph, str, str]]:
+    """Return graphs whose operators are no kernel together, with code and text of the reason."""
     a, b = pk.var("a", (30, 12), "float64"), pk.var("b", (12, 25), "float64")
+    unknown = o.matmul(pk.var("a", (24, "k")), pk.var("b", ("k", 25)))
+    return [
+        (pk.Graph([o.tanh(o.matmul(a, b))]), "block.dtype", "a is float64"),
+        (pk.Graph([o.tanh(unknown)]), "block.product", "tile of dot0 is no matrix"),
+    ]
+
+
+@pytest.mark.parametrize("graph, code, text", not_kept_together())
+def test_operators_without_maps_are_not_kept_together(
+    graph: pk.Graph, code: str, text: str
+) -> None:
+    """Where one kernel has no maps of its parts, and no phases, the option is refused."""
+    planned = plan(graph, **together(graph))
+    (refused, *others) = [d for d in planned.attrs["fusion_log"] if d.code == "hint.keep_together"]
+
+    assert (refused.producer, refused.consumer) == ("matmul", "tanh") and not refused.fused
+    assert refused.diagnostic.data["reason"].code == code
+    assert text in refused.reason and "keep_together names both, but " in refused.reason
+    assert [d.diagnostic.data["reason"].code for d in others] == ["op.library"]
+    ((node, kernel),) = planned.attrs["kernel"].items()
+    assert kernel.ops == ("tanh",) and isinstance(kernel.ast, KernelIR)
+    assert planned.attrs["schedule"][node].no_nest is None
+
+
+def in_phases() -> list[tuple[pk.Graph, str, str]]:
+    """Return graphs that are a kernel in phases alone; code and text say why not in one."""
     long = o.matmul(pk.var("a", (2, 4)), pk.var("b", (4, 4000)))
     wide = o.matmul(pk.var("a", (2, 8)), pk.var("b", (8, 3000)))
     rows = pk.var("a", (3, 17, 5))
     powers = o.exp(rows - o.reduce_max(rows, axis=(0, 2), keepdims=True))
     shares = powers / o.reduce_sum(powers, axis=(0, 2), keepdims=True)
-    unknown = o.matmul(pk.var("a", (24, "k")), pk.var("b", ("k", 25)))
     return [
-        (pk.Graph([o.tanh(o.matmul(a, b))]), "block.dtype", "a is float64"),
-        (pk.Graph([o.tanh(unknown)]), "block.product", "tile of dot0 is no matrix"),
         (pk.Graph([o.softmax(long)]), "block.registers", "no map of the parts fits"),
         (
             pk.Graph([wide - o.slice(wide, begin=(0, 0), size=(2, 1))]),
@@ -247,15 +272,51 @@ def refused() -> list[tuple[pk.Graph, str, str]]:
     ]
 
 
-@pytest.mark.parametrize("graph, code, text", refused())
-def test_other_groups_take_the_other_path(graph: pk.Graph, code: str, text: str) -> None:
-    """A group without maps of its parts has the kernel that it had, and a reason."""
-    schedule, kernel = planned_of(graph)
+@pytest.mark.parametrize("graph, code, text", in_phases())
+def test_groups_without_maps_are_kernels_in_phases(graph: pk.Graph, code: str, text: str) -> None:
+    """A group without maps of its parts in one phase has them in several."""
+    planned = plan(graph, **together(graph))
+    ((node, kernel),) = planned.attrs["kernel"].items()
+    group, schedule = planned.attrs["subgraph"][node], planned.attrs["schedule"][node]
 
-    assert schedule.block is None and schedule.no_nest is not None
-    assert schedule.no_nest.code == code
-    assert text in str(schedule.no_nest)
-    assert not isinstance(kernel.ast, KernelIR)
+    assert group.kind is Kind.PHASED and schedule.no_nest is None
+    assert isinstance(kernel.ast, PackIR)
+    assert len(kernel.ast.phases) == len(kernel.phases) == len(schedule.parts) > 1
+    assert all(part.is_mapped for part in schedule.parts)
+    results = pk.Graph([group.graph.outputs[e.index] for e in planned.outputs])
+    reason = why_no_maps(Group(results, Kind.GEMM), target_of("cuda"))
+    assert reason is not None and reason.code == code and text in str(reason)
+
+
+def test_results_in_phases(rng: Any) -> None:
+    """Kernels of several phases, of which some are products and chains, equal NumPy's."""
+    graphs = [graph for graph, *_ in in_phases()]
+    with emulated(EmulatedDevice(rng=rng)) as device:
+        executables = [pk.compile(graph, **together(graph)) for graph in graphs]
+        device.prepare(k for exe in executables for k in exe.kernels)
+        for graph, exe in zip(graphs, executables, strict=True):
+            assert [isinstance(k.ast, PackIR) for k in exe.kernels] == [True], graph
+            feeds = feeds_of(graph, rng)
+            agrees(graph, feeds, exe(feeds), rtol=2e-3)
+
+
+def test_shared_memory_limits_the_blocks_side_by_side(rng: Any) -> None:
+    """A block has threads for two blocks of products, and shared memory for one of them."""
+    x, w = pk.var("x", (32, 400)), pk.var("w", (400, 40))
+    rows = o.softmax(o.matmul(o.tanh(x), w))
+    graph = pk.Graph([rows / (o.reduce_sum(o.abs(rows)) + 1.0)])
+    with emulated(EmulatedDevice(rng=rng)):
+        exe = pk.compile(graph, **together(graph))
+        (kernel,) = exe.kernels
+        assert isinstance(kernel.ast, PackIR)
+        product, total = kernel.ast.nests
+        own, block = product.kernel, kernel.ast.launch
+        assert block.threads // own.launch.threads == 2
+        assert own.shared_nbytes < STATIC_SHARED_NBYTES < 2 * own.shared_nbytes
+        assert kernel.ast.side_by_side(product) == kernel.ast.side_by_side(total) == 1
+        assert kernel.shared_nbytes == own.shared_nbytes
+        feeds = feeds_of(graph, rng)
+        agrees(graph, feeds, exe(feeds), rtol=2e-3)
 
 
 def of_other_tilings() -> list[tuple[pk.Graph, str, str]]:

@@ -1,165 +1,292 @@
+struct phased_words {
+  const float *x0;
+  float *y0, *y1;
+  int64_t n0, n1, n2, n3, n4, n5, n6;
+};
 // A cooperative launch: blocks wait for each other here, so that all must run at once.
 __device__ uint32_t phased_gate;
-extern "C" __global__ void phased(const float *__restrict__ x0, float *__restrict__ y0, float *y1, const int64_t n0, const int64_t n1, const int64_t n2, const int64_t n3, const int64_t n4) {
-  extern __shared__ __align__(64) unsigned char scratch[];
-  float *const s0 = (float *)(scratch + 0);
-  for (int64_t tile = blockIdx.x; tile < n2; tile += gridDim.x) {
-    const int64_t low = tile * 300;
-    const int64_t high = low + 300 < n0 ? low + 300 : n0;
-    {
-      const int64_t i1_vectors = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += blockDim.x * blockDim.y) {
-        const int64_t i1_first = low + i1_vector * 4;
-        __align__(16) float s0_vector[4];
+PK_FN void phased_0_0(const phased_words &words, const int phase_block, unsigned char *const pack_shared) {
+  const uint64_t *const pack_words = (const uint64_t *)&words;
+  const float *const x0 = (const float *)words.x0;
+  float *const y0 = (float *)words.y1;
+  const int64_t n0 = (int64_t)words.n0;
+  const int pack_x = threadIdx.x % 32;
+  const int pack_y = threadIdx.x / 32 % 8;
+  const int pack_block = (int)phase_block - (int)words.n1;
+  __align__(16) float reduce_mean_1_sum[4];
+  __align__(16) float x0_r[32];
+  float *const reduce_mean_1_sums = (float *)(pack_shared + 0);
+  __align__(16) float y0_v0[4];
+  if ((((uint64_t)x0 | (uint64_t)y0) & 15) == 0) {
+    const int64_t block = pack_block;
+    const int64_t ty = pack_y;
+    const int64_t tx = pack_x;
+    const int64_t column = block % 3 * 128 + tx * 4;
+    const int64_t whole = n0 / 64 * 64;
+    #pragma unroll
+    for (int64_t k = 0; k < 4; ++k) {
+      reduce_mean_1_sum[k] = 0.0f;
+    }
+    if (column < 300) {
+      #pragma unroll 1
+      for (int64_t base = 0; base < whole; base += 64) {
         #pragma unroll
-        for (int i1_k = 0; i1_k < 4; ++i1_k) {
-          const int64_t i1 = i1_first + i1_k;
-          if (i1 < high) {
-            s0_vector[i1_k] = 0.0f;
+        for (int64_t u = 0; u < 8; ++u) {
+          load_stream<4>(x0_r + u * 4, x0 + (base * 300 + ty * 300 + column) + u * 2400);
+        }
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + x0_r[u * 4 + k];
           }
         }
-        #pragma unroll 4
-        for (int64_t i0 = 0; i0 < n1; ++i0) {
-          __align__(16) float x0_vector[4];
-          take_some(x0_vector, x0 + i0 * n0 + i1_first, high - i1_first);
-          #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
-            if (i1 < high) {
-              s0_vector[i1_k] = s0_vector[i1_k] + x0_vector[i1_k];
+      }
+      #pragma unroll 1
+      for (int64_t base = whole; base < n0; base += 64) {
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < n0) {
+            load_stream<4>(x0_r + u * 4, x0 + (base * 300 + ty * 300 + column) + u * 2400);
+          }
+        }
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < n0) {
+            #pragma unroll
+            for (int64_t k = 0; k < 4; ++k) {
+              reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + x0_r[u * 4 + k];
             }
           }
         }
-        put_some(s0 + i1_first - low, s0_vector, high - i1_first);
-      }
-      const int64_t i1_rest = i1_vectors ? high : low;
-      for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-        float reduce_mean_1_total = 0.0f;
-        #pragma unroll 4
-        for (int64_t i0 = 0; i0 < n1; ++i0) {
-          reduce_mean_1_total = reduce_mean_1_total + x0[i0 * n0 + i1];
-        }
-        s0[i1 - low] = reduce_mean_1_total;
       }
     }
-    {
-      const int64_t i1_vectors = n0 % 4 == 0 ? (high - low + 3) / 4 : 0;
-      for (int64_t i1_vector = threadIdx.y * blockDim.x + threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x * blockDim.y) {
-        __align__(16) float s0_vector_ahead[2][4];
+    store_vector<4>(reduce_mean_1_sums + ty * 128 + tx * 4, reduce_mean_1_sum);
+    __syncthreads();
+    if (ty == 0) {
+      #pragma unroll
+      for (int64_t y = 1; y < 8; ++y) {
         #pragma unroll
-        for (int i1_step = 0; i1_step < 2; ++i1_step) {
-          const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
-          const int64_t i1_first = low + i1_here * 4;
-          if (i1_here < i1_vectors) take_some(s0_vector_ahead[i1_step], s0 + i1_first - low, high - i1_first);
-        }
-        #pragma unroll
-        for (int i1_step = 0; i1_step < 2; ++i1_step) {
-          const int64_t i1_here = i1_vector + i1_step * (blockDim.x * blockDim.y);
-          if (i1_here >= i1_vectors) break;
-          const int64_t i1_first = low + i1_here * 4;
-          float (&s0_vector)[4] = s0_vector_ahead[i1_step];
-          __align__(16) float y1_vector[4];
-          #pragma unroll
-          for (int i1_k = 0; i1_k < 4; ++i1_k) {
-            const int64_t i1 = i1_first + i1_k;
-            if (i1 < high) {
-              y1_vector[i1_k] = s0_vector[i1_k] / convert<float>(n1);
-            }
-          }
-          put_some(y1 + i1_first, y1_vector, high - i1_first);
+        for (int64_t k = 0; k < 4; ++k) {
+          reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + reduce_mean_1_sums[tx * 4 + y * 128 + k];
         }
       }
-      const int64_t i1_rest = i1_vectors ? high : low;
-      for (int64_t i1 = i1_rest + threadIdx.y * blockDim.x + threadIdx.x; i1 < high; i1 += blockDim.x * blockDim.y) {
-        y1[i1] = s0[i1 - low] / convert<float>(n1);
+    }
+    if (ty == 0 & column < 300) {
+      #pragma unroll
+      for (int64_t k = 0; k < 4; ++k) {
+        y0_v0[k] = reduce_mean_1_sum[k] / convert<float>((int64_t)n0);
+      }
+      store_vector<4>(y0 + column, y0_v0);
+    }
+  } else {
+    const int64_t block = pack_block;
+    const int64_t ty = pack_y;
+    const int64_t tx = pack_x;
+    const int64_t column = block % 3 * 128 + tx * 4;
+    const int64_t whole = n0 / 64 * 64;
+    #pragma unroll
+    for (int64_t k = 0; k < 4; ++k) {
+      reduce_mean_1_sum[k] = 0.0f;
+    }
+    if (column < 300) {
+      #pragma unroll 1
+      for (int64_t base = 0; base < whole; base += 64) {
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          #pragma unroll
+          for (int64_t element = 0; element < 4; ++element) {
+            load_stream<1>(x0_r + u * 4 + element, x0 + (base * 300 + ty * 300 + column + u * 2400) + element);
+          }
+        }
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + x0_r[u * 4 + k];
+          }
+        }
+      }
+      #pragma unroll 1
+      for (int64_t base = whole; base < n0; base += 64) {
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < n0) {
+            #pragma unroll
+            for (int64_t element = 0; element < 4; ++element) {
+              load_stream<1>(x0_r + u * 4 + element, x0 + (base * 300 + ty * 300 + column + u * 2400) + element);
+            }
+          }
+        }
+        #pragma unroll
+        for (int64_t u = 0; u < 8; ++u) {
+          if (base + ty + u * 8 < n0) {
+            #pragma unroll
+            for (int64_t k = 0; k < 4; ++k) {
+              reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + x0_r[u * 4 + k];
+            }
+          }
+        }
+      }
+    }
+    store_vector<4>(reduce_mean_1_sums + ty * 128 + tx * 4, reduce_mean_1_sum);
+    __syncthreads();
+    if (ty == 0) {
+      #pragma unroll
+      for (int64_t y = 1; y < 8; ++y) {
+        #pragma unroll
+        for (int64_t k = 0; k < 4; ++k) {
+          reduce_mean_1_sum[k] = reduce_mean_1_sum[k] + reduce_mean_1_sums[tx * 4 + y * 128 + k];
+        }
+      }
+    }
+    if (ty == 0 & column < 300) {
+      #pragma unroll
+      for (int64_t k = 0; k < 4; ++k) {
+        y0_v0[k] = reduce_mean_1_sum[k] / convert<float>((int64_t)n0);
+      }
+      #pragma unroll
+      for (int64_t element = 0; element < 4; ++element) {
+        store_vector<1>(y0 + column + element, y0_v0 + element);
       }
     }
   }
-  wait_of_grid(&phased_gate);
-  for (int64_t tile = blockIdx.x; tile < n4; tile += gridDim.x) {
-    const int64_t i0_end = tile * n3 + n3 < n1 ? tile * n3 + n3 : n1;
-    for (int64_t i0 = tile * n3 + threadIdx.y; i0 < i0_end; i0 += blockDim.y) {
-      float reduce_max_1_lanes = -__int_as_float(0x7f800000);
-      {
-        const int64_t i1_vectors = n0 % 4 == 0 ? n0 / 4 : 0;
-        for (int64_t i1_vector = threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x) {
-          __align__(16) float x0_vector_ahead[2][4];
-          __align__(16) float y1_vector_ahead[2][4];
-          #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-            const int64_t i1_first = i1_here * 4;
-            if (i1_here < i1_vectors) take_any(x0_vector_ahead[i1_step], x0 + i0 * n0 + i1_first);
-            if (i1_here < i1_vectors) take_any(y1_vector_ahead[i1_step], y1 + i1_first);
-          }
-          #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-            if (i1_here >= i1_vectors) break;
-            const int64_t i1_first = i1_here * 4;
-            float (&x0_vector)[4] = x0_vector_ahead[i1_step];
-            float (&y1_vector)[4] = y1_vector_ahead[i1_step];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              const float reduce_max_1_term = fabsf(x0_vector[i1_k] - y1_vector[i1_k]);
-              reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
-            }
-          }
-        }
-        const int64_t i1_rest = i1_vectors * 4;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-          const float reduce_max_1_term = fabsf(x0[i0 * n0 + i1] - y1[i1]);
-          reduce_max_1_lanes = maximum(reduce_max_1_lanes, reduce_max_1_term);
-        }
-      }
-      float reduce_max_1 = reduce_max_1_lanes;
+}
+PK_FN void phased_1_0(const phased_words &words, const int phase_block, unsigned char *const pack_shared) {
+  const uint64_t *const pack_words = (const uint64_t *)&words;
+  const float *const x0 = (const float *)words.x0;
+  const float *const x1 = (const float *)words.y1;
+  float *const y0 = (float *)words.y0;
+  const int64_t n0 = (int64_t)words.n3;
+  const int pack_x = threadIdx.x % 32;
+  const int pack_y = threadIdx.x / 32 % 4;
+  const int pack_group = threadIdx.x / 128;
+  const int pack_block = ((int)phase_block - (int)words.n4) * 2 + pack_group;
+  if (pack_block < (int)words.n5) {
+    __align__(16) float x0_r[12];
+    __align__(16) float x1_v0[4];
+    __align__(16) float x1_v1[4];
+    __align__(16) float y0_v0[4];
+    __align__(16) float dividend0[4];
+    __align__(16) float quotient0[4];
+    if ((((uint64_t)x0 | (uint64_t)x1 | (uint64_t)y0) & 15) == 0) {
+      const int64_t block = pack_block;
+      const int64_t ty = pack_y;
+      const int64_t tx = pack_x;
+      const int64_t row = block * 4 + ty;
+      if (row >= n0) return;
       #pragma unroll
-      for (unsigned o = 16; o; o >>= 1) {
-        if (o >= blockDim.x) continue;
-        const float other = __shfl_xor_sync(threads_of_row(), reduce_max_1, o);
-        const float a = threadIdx.x & o ? other : reduce_max_1, b = threadIdx.x & o ? reduce_max_1 : other;
-        reduce_max_1 = maximum(a, b);
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          load_stream<4>(x0_r + u * 4, x0 + (row * 300 + tx * 4) + u * 128);
+        }
       }
-      const divisor by0(reduce_max_1);
-      {
-        const int64_t i1_vectors = aligned<4>(x0 + i0 * n0) && aligned<4>(y1) && aligned<4>(y0 + i0 * n0) ? n0 / 4 : 0;
-        for (int64_t i1_vector = threadIdx.x; i1_vector < i1_vectors; i1_vector += 2 * blockDim.x) {
-          __align__(16) float x0_vector_ahead[2][4];
-          __align__(16) float y1_vector_ahead[2][4];
+      float reduce_max_1 = -__int_as_float(0x7f800000);
+      #pragma unroll
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          load_changing<4>(x1_v0, x1 + tx * 4 + u * 128);
           #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-            const int64_t i1_first = i1_here * 4;
-            if (i1_here < i1_vectors) take(x0_vector_ahead[i1_step], x0 + i0 * n0 + i1_first);
-            if (i1_here < i1_vectors) take(y1_vector_ahead[i1_step], y1 + i1_first);
-          }
-          #pragma unroll
-          for (int i1_step = 0; i1_step < 2; ++i1_step) {
-            const int64_t i1_here = i1_vector + i1_step * blockDim.x;
-            if (i1_here >= i1_vectors) break;
-            const int64_t i1_first = i1_here * 4;
-            float (&x0_vector)[4] = x0_vector_ahead[i1_step];
-            float (&y1_vector)[4] = y1_vector_ahead[i1_step];
-            __align__(16) float y0_vector[4];
-            __align__(16) float i1_quotient_of[4];
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              i1_quotient_of[i1_k] = x0_vector[i1_k] - y1_vector[i1_k];
-            }
-            __align__(16) float i1_quotient[4];
-            over(i1_quotient, i1_quotient_of, by0);
-            #pragma unroll
-            for (int i1_k = 0; i1_k < 4; ++i1_k) {
-              y0_vector[i1_k] = i1_quotient[i1_k];
-            }
-            put(y0 + i0 * n0 + i1_first, y0_vector);
+          for (int64_t k = 0; k < 4; ++k) {
+            reduce_max_1 = maximum(reduce_max_1, fabsf(x0_r[u * 4 + k] - x1_v0[k]));
           }
         }
-        const int64_t i1_rest = i1_vectors * 4;
-        for (int64_t i1 = i1_rest + threadIdx.x; i1 < n0; i1 += blockDim.x) {
-          y0[i0 * n0 + i1] = over(x0[i0 * n0 + i1] - y1[i1], by0);
+      }
+      #pragma unroll
+      for (int o = 16; o; o /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        const float lower = pack_x & o ? other : reduce_max_1;
+        const float upper = pack_x & o ? reduce_max_1 : other;
+        reduce_max_1 = maximum(lower, upper);
+      }
+      const divisor by_reduce_max_1(reduce_max_1);
+      #pragma unroll
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          load_changing<4>(x1_v1, x1 + tx * 4 + u * 128);
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            dividend0[k] = x0_r[u * 4 + k] - x1_v1[k];
+          }
+          over(quotient0, dividend0, by_reduce_max_1);
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            y0_v0[k] = quotient0[k];
+          }
+          store_vector<4>(y0 + (row * 300 + tx * 4) + u * 128, y0_v0);
+        }
+      }
+    } else {
+      const int64_t block = pack_block;
+      const int64_t ty = pack_y;
+      const int64_t tx = pack_x;
+      const int64_t row = block * 4 + ty;
+      if (row >= n0) return;
+      #pragma unroll
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          #pragma unroll
+          for (int64_t element = 0; element < 4; ++element) {
+            load_stream<1>(x0_r + u * 4 + element, x0 + (row * 300 + tx * 4 + u * 128) + element);
+          }
+        }
+      }
+      float reduce_max_1 = -__int_as_float(0x7f800000);
+      #pragma unroll
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          #pragma unroll
+          for (int64_t element = 0; element < 4; ++element) {
+            load_changing<1>(x1_v0 + element, x1 + (tx * 4 + u * 128) + element);
+          }
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            reduce_max_1 = maximum(reduce_max_1, fabsf(x0_r[u * 4 + k] - x1_v0[k]));
+          }
+        }
+      }
+      #pragma unroll
+      for (int o = 16; o; o /= 2) {
+        const float other = __shfl_xor_sync(0xffffffffu, reduce_max_1, o);
+        const float lower = pack_x & o ? other : reduce_max_1;
+        const float upper = pack_x & o ? reduce_max_1 : other;
+        reduce_max_1 = maximum(lower, upper);
+      }
+      const divisor by_reduce_max_1(reduce_max_1);
+      #pragma unroll
+      for (int64_t u = 0; u < 3; ++u) {
+        if (tx * 4 + u * 128 < 300) {
+          #pragma unroll
+          for (int64_t element = 0; element < 4; ++element) {
+            load_changing<1>(x1_v1 + element, x1 + (tx * 4 + u * 128) + element);
+          }
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            dividend0[k] = x0_r[u * 4 + k] - x1_v1[k];
+          }
+          over(quotient0, dividend0, by_reduce_max_1);
+          #pragma unroll
+          for (int64_t k = 0; k < 4; ++k) {
+            y0_v0[k] = quotient0[k];
+          }
+          #pragma unroll
+          for (int64_t element = 0; element < 4; ++element) {
+            store_vector<1>(y0 + (row * 300 + tx * 4 + u * 128) + element, y0_v0 + element);
+          }
         }
       }
     }
+  }
+}
+extern "C" __global__ void __launch_bounds__(256, 3) phased(const __grid_constant__ phased_words words) {
+  __shared__ __align__(16) unsigned char pack_shared[4096];
+  for (int phase_block = blockIdx.x; phase_block < (int)words.n2; phase_block += gridDim.x) {
+    phased_0_0(words, phase_block, pack_shared);
+    __syncthreads();
+  }
+  wait_of_grid(&phased_gate);
+  for (int phase_block = blockIdx.x; phase_block < (int)words.n6; phase_block += gridDim.x) {
+    phased_1_0(words, phase_block, pack_shared);
+    __syncthreads();
   }
 }

@@ -12,15 +12,18 @@ from attrs import evolve, frozen
 import passkit as pk
 from passkit.checks.pack_races import check_pack_races
 from passkit.errors import CodeGenError, ParseError
-from passkit.ir.pack import MAX_WORDS, PackIR
+from passkit.ir.loop import LaunchShape
+from passkit.ir.pack import MAX_GROUPS, MAX_WORDS, STATIC_SHARED_NBYTES, PackIR, blocks_side_by_side
 from passkit.ir.pack_text import parse_pack_ir
 from passkit.ir.verify_pack import verify_pack
+from passkit.schedule.actions import Bind, SplitAxis, Tile
 from passkit.transforms.packs import lower_pack
 from passkit.values.size import Extent, evaluate
 from tests.kernel_interpreter import KernelFault, run_pack
 from tests.nest_kernels import feeds_of
 from tests.packs import GRAPHS, PackProgram, chains, program, program_of, random_outputs
 from tests.planned import plan
+from tests.schedule.nests import rule
 
 SIZES = {"n": 1500, "m": 37}
 
@@ -204,6 +207,48 @@ def test_more_arguments_than_a_kernel_has_are_refused() -> None:
     many = evolve(pack, sizes=tuple(f"n{k}" for k in range(MAX_WORDS)))
     with pytest.raises(CodeGenError, match=f"{MAX_WORDS + 6} arguments exceed {MAX_WORDS}"):
         verify_pack(many, "a test")
+
+
+@pytest.mark.parametrize(
+    ("all_threads", "threads", "nbytes", "blocks"),
+    [
+        (256, 64, 0, 4),
+        (512, 160, 0, 3),
+        (1024, 32, 0, MAX_GROUPS),
+        (1024, 64, 1024, MAX_GROUPS),
+        (1024, 64, 20000, 2),
+        (256, 64, STATIC_SHARED_NBYTES // 4, 4),
+        (256, 64, STATIC_SHARED_NBYTES // 4 + 16, 3),
+        (1024, 32, STATIC_SHARED_NBYTES, 1),
+        (128, 128, STATIC_SHARED_NBYTES + 16, 1),
+    ],
+)
+def test_blocks_side_by_side(all_threads: int, threads: int, nbytes: int, blocks: int) -> None:
+    """Threads, barriers and shared memory each limit them; there is always one."""
+    own = LaunchShape(1, threads, 1)
+
+    assert blocks_side_by_side(LaunchShape(1, all_threads, 1), own, nbytes) == blocks
+    assert blocks * nbytes <= STATIC_SHARED_NBYTES or blocks == 1
+
+
+@pytest.mark.parametrize("is_aligned", [True, False])
+def test_a_block_has_as_many_blocks_of_a_nest_as_barriers(is_aligned: bool) -> None:
+    """Of 32 warps in a block 15 have blocks of their own, and the others have none."""
+
+    def threads_by_size(nest: Any, gpu: Any) -> Any:
+        threads = 32 if nest.axes[0].extent < 600 else 1024
+        return [Tile("i0", threads), SplitAxis("i0", threads, Bind.THREAD_X)]
+
+    with rule(threads_by_size):
+        own = program_of(chains((500, 2000)))
+    pack = own.ir
+
+    assert pack.launch.threads == 1024
+    assert [pack.side_by_side(nest) for nest in pack.nests] == [MAX_GROUPS, 1]
+    assert own.kernel.grid == 2 + 2  # 16 blocks of 32 points, and 2 of 1024
+    assert f"* {MAX_GROUPS} + pack_group" in own.kernel.source
+    assert f"if (pack_group < {MAX_GROUPS} && " in own.kernel.source
+    run(own, pack, is_aligned)
 
 
 def aliased_program(outputs: Any) -> tuple[Any, Any]:

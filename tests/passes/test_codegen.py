@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 import passkit as pk
+from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError, PassError
+from passkit.graph.graph import Annotation
+from passkit.schedule.schedule import Schedule
 from tests.lowered import element_of, lowered
 from tests.planned import agrees, feeds_of, plan
 from tests.raised import ROOT
 from tests.row_programs import SOFTMAX
+from tests.schedule.nests import rule
 
 FIVE = [
     "x: f32[9]; return add(exp(x), x)",
@@ -157,3 +162,52 @@ def test_user_operators_fuse_with_others(rng: Any) -> None:
     assert len(exe.kernels) == 1
     agrees(graph, feeds, exe(feeds), 1e-5)
     assert np.array_equal(exe(feeds)[1], exe(feeds)[1])
+
+
+STITCHED = "x: f32[64, 32]; y: f32[32, 40]; a = matmul(x, y); b = tanh(a); return b"
+TOGETHER = {"keep_together": [["a", "b"]]}
+
+
+def with_schedule(planned: pk.Graph, schedule: Schedule) -> pk.Graph:
+    """Return a planned graph of one kernel with another schedule of it."""
+    (node,) = planned.attrs["schedule"]
+    return planned.with_attrs(schedule=Annotation("schedule", {node: schedule}))
+
+
+def test_a_schedule_without_maps_has_no_kernel_on_cuda() -> None:
+    """The error has the reason why there are no maps, or says which pass makes some."""
+    planned = plan(STITCHED, "SchedulePlan", target="cuda", **TOGETHER)
+    (own,) = planned.attrs["schedule"].values()
+    assert own.block is not None
+    (other,) = (
+        plan(STITCHED, "SchedulePlan", target="opencl", **TOGETHER).attrs["schedule"].values()
+    )
+    reason = Diagnostic("block.threads", {"part": "dot0", "needed": 320, "threads": 256})
+    head = r"Group\(gemm: matmul, tanh\): dialect cuda has kernels of loop nests only: "
+
+    for schedule, text in (
+        (evolve(own, block=None, no_nest=reason), "dot0 needs 320 threads, and a block has 256"),
+        (other, "its schedule is of another target; run SchedulePlan for this"),
+    ):
+        with pytest.raises(CodeGenError, match=head + text):
+            pk.ApplyPasses(with_schedule(planned, schedule), "CodeGen", target="cuda")
+
+
+def test_rules_that_have_no_schedule_leave_no_kernel_on_cuda() -> None:
+    """If all rules decline a loop nest, the error says why the last one does."""
+
+    def none(nest: Any, gpu: Any) -> Any:
+        return Diagnostic("domain.axes")
+
+    text = "dialect cuda has kernels of loop nests only: it reduces other axes than its kernel"
+    with (
+        rule(none, "rows_read_once"),
+        rule(none, "rows"),
+        rule(none, "single_elements"),
+        pytest.raises(CodeGenError, match=rf"Group\(reduction: reduce_sum\): {text}"),
+    ):
+        plan(
+            "x: f32[40, n]; return reduce_sum(x, axis=1)",
+            target="cuda",
+            disabled=["SplitReduce"],
+        )

@@ -14,7 +14,8 @@ from passkit.checks.stage_races import stage_races
 from passkit.transforms.insert_barriers import insert_barriers
 from passkit.values import dtype as dt
 from tests.dialects.test_printer import GOLDENS
-from tests.planned import plan, target
+from tests.opencl import BLOCKS, target_with_block
+from tests.planned import plan
 from tests.random_stages import RandomKernel, barrier_places, has_barrier, with_barrier
 from tests.stitched import COL, STITCHED, array, kernel, lanes, load, number, rows_of_tile
 from tests.threads import has_race
@@ -49,7 +50,7 @@ def test_stitched_kernels_have_barriers(name: str) -> None:
 @pytest.mark.parametrize("text", GOLDENS.values(), ids=GOLDENS.keys())
 def test_own_elements_need_no_barrier(text: str) -> None:
     """Threads that load only elements that they stored need no barrier, on any target."""
-    for kind in ("cpu", target("cuda", nests=False)):
+    for kind in ("cpu", *map(target_with_block, BLOCKS)):
         for k in plan(text, target=kind).attrs["kernel"].values():
             assert barriers_of(k.ast) == set()
 
