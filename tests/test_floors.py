@@ -54,8 +54,12 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports(path: Path) -> Iterator[Import]:
-    """Every import of passkit in a file: at the top, in functions, under TYPE_CHECKING."""
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """Every import of passkit in a file: at the top, in functions, under TYPE_CHECKING.
+
+    A file is parsed once in a process.
+    """
 
     def walk(node: ast.AST, at_import: bool) -> Iterator[Import]:
         for child in syntax.children(node):
@@ -74,7 +78,7 @@ def imports(path: Path) -> Iterator[Import]:
             )
             yield from walk(child, at_import and not lazy)
 
-    yield from walk(ast.parse(path.read_text()), True)
+    return tuple(walk(ast.parse(path.read_text()), True))
 
 
 def upward(module: str, path: Path) -> list[str]:

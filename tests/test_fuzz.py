@@ -90,12 +90,18 @@ def test_a_planted_bug_is_found(planted: None) -> None:
 
 @pytest.mark.parametrize("planted", ["one_lane_less", "serial_from_one"], indirect=True)
 def test_a_planted_bug_is_found_block_by_block(planted: None) -> None:
-    """Elements that are left out: as what nothing has stored, before values are compared."""
-    bounds = [check_blocks(random_case(seed)) for seed in range(1000, 1016)]
-    texts = [what for what in bounds if what is not None]
+    """Elements that are left out: as what nothing has stored, before values are compared.
 
-    assert any(what.startswith("BlocksError") for what in texts)
-    assert len(texts) > 3
+    Of 16 graphs four are wrong, which are searched for until there are as many.
+    """
+    texts: list[str] = []
+    for seed in range(1000, 1016):
+        what = check_blocks(random_case(seed))
+        texts += [what] if what is not None else []
+        if len(texts) > 3 and any(text.startswith("BlocksError") for text in texts):
+            return
+
+    pytest.fail(f"few or other errors: {texts}")
 
 
 def test_a_failure_becomes_small() -> None:

@@ -182,6 +182,7 @@ def test_behaviour_15_safe_lengths(n: int, rng: Any) -> None:
     agrees(graph, feeds, pk.compile(graph)(feeds))
 
 
+@pytest.mark.optimized
 def test_behaviour_15_indices_of_64_bits() -> None:
     """An index may pass 2³¹: the last of 2,147,549,953 elements is found."""
     text = "x: i32[65537, 1]; y = broadcast_to(x, shape=(65537, 32769)); return reduce_max(y)"

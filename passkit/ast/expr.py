@@ -227,12 +227,18 @@ class Const(Expr):
     @property
     def value(self) -> Any:
         """Return the literal as a NumPy scalar."""
-        return np.frombuffer(self.bits, self.dtype.numpy)[0]
+        return _number(self.bits, self.dtype)
 
     @property
     def integer(self) -> int:
         """Return a literal of an integer dtype, or of bool, as a Python integer."""
         return int.from_bytes(self.bits, byteorder, signed=self.dtype.kind == "i")
+
+
+@lru_cache(maxsize=1024)
+def _number(bits: bytes, dtype: DType) -> Any:
+    """Return the NumPy scalar that ``bits`` represent, which is immutable."""
+    return np.frombuffer(bits, dtype.numpy)[0]
 
 
 def const(value: Any, dtype: DType) -> Const:

@@ -10,6 +10,7 @@ import pytest
 import passkit as pk
 from passkit.analysis.domain_info import DomainInfo, analyze_domain
 from tests.planned import plan
+from tests.together import prebuilt
 
 
 def norm(x: str, result: str) -> str:
@@ -86,11 +87,15 @@ def graph_of(name: str, dtype: str = "f32", length: int = 40) -> pk.Graph:
     return pk.parse(text.replace("DTYPE", dtype).replace("LENGTH", str(length)))
 
 
+def kept_together(graph: pk.Graph) -> list[list[str]]:
+    """Return the names of all operators, in one list if they can be one kernel, else in none."""
+    names = [n.name for n in graph.nodes if n.op is not None and n.name]
+    return [names] if isinstance(analyze_domain(plan(graph, "Expand")), DomainInfo) else []
+
+
 def compiled(graph: pk.Graph, **options: Any) -> pk.Executable:
     """Return a graph of one kernel, or of several where that cannot be."""
-    names = [n.name for n in graph.nodes if n.op is not None and n.name]
-    together = [names] if isinstance(analyze_domain(plan(graph, "Expand")), DomainInfo) else []
-    return pk.compile(graph, keep_together=together, **options)
+    return pk.compile(graph, keep_together=kept_together(graph), **options)
 
 
 def feeds_of(graph: pk.Graph, rng: Any) -> dict[str, np.ndarray]:
@@ -104,14 +109,30 @@ def _quick(quick_module: None) -> None:
     """Compile kernels without optimization."""
 
 
-@pytest.mark.parametrize(("name", "dtype", "length"), CASES)
-def test_results_are_right(name: str, dtype: str, length: int, rng: Any) -> None:
-    """As the interpreter has them, whatever kernels there are."""
-    graph = graph_of(name, dtype, length)
-    feeds = feeds_of(graph, rng)
+@pytest.fixture(scope="module")
+def executables(_quick: None) -> dict[tuple[str, str, int], list[pk.Executable]]:
+    """Return each case with the fewest kernels and without fusion, compiled by one process."""
+    graphs = [graph_of(*case) for case in CASES]
+    options: list[dict[str, Any]] = [{"keep_together": kept_together(g)} for g in graphs]
+    options += [{"fusion": "none"}] * len(graphs)
+    ready = prebuilt(graphs * 2, options)
+    every = [pk.compile(g, **own) for g, own in zip(ready, options, strict=True)]
+    pairs = zip(every[: len(graphs)], every[len(graphs) :], strict=True)
+    return dict(zip(CASES, map(list, pairs), strict=True))
 
-    actual = compiled(graph)(feeds)
-    expected = pk.compile(graph, fusion="none")(feeds)
+
+@pytest.mark.parametrize(("name", "dtype", "length"), CASES)
+def test_results_are_right(
+    name: str,
+    dtype: str,
+    length: int,
+    executables: dict[tuple[str, str, int], list[pk.Executable]],
+    rng: Any,
+) -> None:
+    """As the operators one by one have them, whatever kernels there are."""
+    feeds = feeds_of(graph_of(name, dtype, length), rng)
+
+    actual, expected = (run(feeds) for run in executables[name, dtype, length])
 
     tolerance = 3e-6 if dtype == "f32" else 1e-12
     for a, b in zip(actual, expected, strict=True):

@@ -14,6 +14,7 @@ import passkit as pk
 from passkit.diagnostics import Diagnostic
 from passkit.planner.cpu import RULES
 from passkit.program.plan_cache import plan_key
+from passkit.program.planning import planned
 from passkit.schedule.actions import (
     Action,
     Bind,
@@ -35,6 +36,7 @@ from tests.libraries import quickly
 from tests.planned import feeds_of, plan
 from tests.schedule.nests import CPU, rule, tile_nest_of
 from tests.schedule.test_rules import square_plus
+from tests.together import together
 
 V, U, S = Bind.VECTOR, Bind.UNROLL, Bind.SERIAL
 SHARED, REGISTER = StorageScope.SHARED, StorageScope.REGISTER
@@ -529,7 +531,7 @@ def test_legal_schedules_compute_the_same(graph: str) -> None:
     feeds = feeds_of(parsed, rng)
     expected = pk.interpret(parsed, feeds)
     values = list(tile_nest_of(graph)[0].values)
-    programs = []
+    schedules, plans = [], []
     for actions, schedule in legal_schedules(graph, rng):
 
         def fixed(nest: Any, target: Any, actions: Any = actions) -> Any:
@@ -537,12 +539,14 @@ def test_legal_schedules_compute_the_same(graph: str) -> None:
 
         pk.register_schedule_rule("cpu", "test_random", fixed)
         try:
-            programs.append((schedule, compiled(parsed, feeds)))
+            plans.append(planned(parsed, "CodeGen"))
+            schedules.append(schedule)
         finally:
             remove_schedule_rule("cpu", "test_random")
-    assert len(programs) >= 2
-    for schedule, outputs in programs:
-        for output, value in zip(outputs, expected, strict=True):
+    assert len(plans) >= 2
+    together(plans)  # by one process of the compiler
+    for schedule, plan_of_it in zip(schedules, plans, strict=True):
+        for output, value in zip(compiled(plan_of_it, feeds), expected, strict=True):
             tolerance = 2e-3 if value.dtype == np.float16 else 2e-6
             np.testing.assert_allclose(
                 output, value, rtol=tolerance, atol=10 * tolerance, err_msg=str(schedule)
