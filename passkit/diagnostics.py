@@ -60,7 +60,8 @@ TEXTS: dict[str, str] = {
     "block.access": "threads meet in {buffer}, or data says which of its elements they write",
     "block.chunk": "{part} copies {chunk} steps of its operands at a time; a multiple of {width} "
     "is possible, of a product of one head",
-    "block.dtype": "{value} is {dtype}; blocks compute matrix products of float32",
+    "block.dtype": "{value} is {dtype}; blocks compute matrix products of one dtype, float32 or "
+    "float64",
     "block.lanes": "rows of {part} have {lanes} threads; a part of a warp of {warp} is possible",
     "block.order": "a part of the kernel scans, or keeps points of rows along several axes",
     "block.points": "points of {part} have {lanes} threads; a divisor of {most} is possible",

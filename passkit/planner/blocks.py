@@ -238,7 +238,9 @@ def _in_chunks(
             steps = (None, *(n for n in CHUNKS if n < part.steps))
             ways = [evolve(own, chunk=n) for n in steps]
             copied = ((x, copies_of(number, part, x, shared)) for x in ways)
-            fits = (x for x, own in copied if 4 * sum(c.extent for c in own) <= nbytes)
+            fits = (
+                x for x, own in copied if part.dtype.nbytes * sum(c.extent for c in own) <= nbytes
+            )
             own = next(fits, ways[-1])
         changed.append(own)
     return tuple(changed)
@@ -268,7 +270,9 @@ def _registers(nest: BlockNest, maps: Iterable[BlockMap]) -> Iterator[int]:
     """Yield the registers of a thread that each part needs, about."""
     for part, own in zip(nest.parts, maps, strict=True):
         if isinstance(own, ProductMap):
-            yield own.rows * own.columns + VECTOR * (own.rows + own.columns) + 40
+            assert isinstance(part, ProductPart)
+            elements = own.rows * own.columns + VECTOR * (own.rows + own.columns)
+            yield part.dtype.nbytes // 4 * elements + 40
         elif isinstance(own, PointMap):
             yield POINT
         else:

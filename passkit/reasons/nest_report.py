@@ -16,7 +16,7 @@ from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_memory import staged_operands
-from passkit.schedule.block_nest import BlockNest
+from passkit.schedule.block_nest import BlockNest, ProductPart
 from passkit.schedule.block_text import block_text
 from passkit.schedule.compose import blocks_of_pack, common_launch, side_by_side
 from passkit.schedule.limits import shared_nbytes
@@ -254,7 +254,12 @@ def _block_report(
     assert isinstance(nest, BlockNest)
     name = list(operator_names(group.graph.nodes).values())[-1]
     operands = [x for x in staged_operands(nest, block) if block.is_early or x.product == 0]
-    nbytes = sum(x.lines * x.side.length * 4 for x in operands)
+    products = [nest.parts[x.product] for x in operands]
+    nbytes = sum(
+        x.lines * x.side.length * p.dtype.nbytes
+        for x, p in zip(operands, products, strict=True)
+        if isinstance(p, ProductPart)
+    )
     resources = NestResources(
         threads=block.threads,
         blocks=nest.tiles,

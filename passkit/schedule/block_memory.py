@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 from passkit.ir.loop import WARP
 from passkit.schedule.block import BlockSchedule, ProductMap, RowMap
 from passkit.schedule.block_nest import VECTOR, BlockNest, Operand, ProductPart, RowPart
-from passkit.values.dtype import DType, float32
+from passkit.values.dtype import DType
 
 
 def vector_of(size: int) -> int:
@@ -77,8 +77,10 @@ def with_arrays(nest: BlockNest, schedule: BlockSchedule) -> BlockSchedule:
         assert isinstance(own, int)  # the planner saw to that
         arrays[home] = dtypes[name], max(extent, own)
     for operand in staged_operands(nest, schedule):
-        _, extent = arrays.get(operand.name, (float32, 0))
-        arrays[operand.name] = float32, max(extent, operand.extent)
+        product = nest.parts[operand.product]
+        assert isinstance(product, ProductPart)
+        _, extent = arrays.get(operand.name, (product.dtype, 0))
+        arrays[operand.name] = product.dtype, max(extent, operand.extent)
     pitched = zip(nest.values, nest.shared, strict=True)
     return evolve(
         schedule,

@@ -10,10 +10,13 @@ from passkit.ast import Expr, Var
 from passkit.ast.stage import Buffer, Let, Stage
 from passkit.ir.loop import WARP
 from passkit.values import dtype as dt
+from passkit.values.dtype import DType
 from passkit.values.size import Extent
 
 VECTOR = 4
-"""The elements of an access to float32."""
+"""The elements of an access to float32; the steps of a product that are loaded together."""
+ACCESS_NBYTES = 16
+"""The bytes of the widest access."""
 ACCESS_NBYTES = 16
 """The bytes of an access."""
 MOST_VECTORS = 8
@@ -55,6 +58,7 @@ class ProductPart:
         bound: the rows that are left for the last tile; None if all tiles have as many.
         columns: its columns.
         steps: the products that are added to an element.
+        dtype: the dtype of its operands and of its result.
     """
 
     a: Operand
@@ -66,6 +70,12 @@ class ProductPart:
     bound: Expr | None
     columns: int
     steps: int
+    dtype: DType
+
+    @property
+    def access(self) -> int:
+        """Return the elements of the widest access."""
+        return ACCESS_NBYTES // self.dtype.nbytes
 
     @property
     def reads(self) -> frozenset[str]:

@@ -25,6 +25,7 @@ from passkit.transforms.read_point_part import read_point_part
 from passkit.transforms.read_product_part import read_product_part
 from passkit.transforms.read_row_part import read_row_part
 from passkit.values import dtype as dt
+from passkit.values.dtype import DType
 from passkit.values.size import Extent
 
 
@@ -113,11 +114,13 @@ def _read_stages(
 
 
 def _unsupported(group: Group, multi_nest: MultiNest) -> Diagnostic | None:
-    """Return why GPUs have no schedule of these nests: products of another dtype."""
+    """Return why GPUs have no schedule of these nests: products of other dtypes, or of two."""
     contractions = {part.results[0] for part in multi_nest.nests if part.schedule is None}
+    own: DType | None = None
     for node in (group.graph.nodes[k] for k in sorted(contractions)):
         for entry in (*node.inputs, *node.entries):
-            if entry.dtype is not dt.float32:
+            own = own or entry.dtype
+            if entry.dtype is not own or own not in (dt.float32, dt.float64):
                 data = {"value": entry.node.label, "dtype": entry.dtype}
                 return Diagnostic("block.dtype", data)
     return None

@@ -34,7 +34,7 @@ from passkit.schedule.block_memory import (
     sides_of,
     vector_of,
 )
-from passkit.schedule.block_nest import VECTOR, ProductPart
+from passkit.schedule.block_nest import ACCESS_NBYTES, VECTOR, ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,
@@ -46,7 +46,7 @@ from passkit.transforms.block_values import (
     unrolled,
 )
 from passkit.transforms.stage_operands import Piece, fills_of, staging_of_piece
-from passkit.values import dtype as dt
+from passkit.values.dtype import DType
 
 
 @frozen
@@ -65,6 +65,7 @@ class _Operand:
         head_number: the number of the thread's head; None if there is one.
         registers: the register array for them.
         var: the variable of the loop over them.
+        dtype: the dtype of its elements.
     """
 
     array: str
@@ -78,6 +79,7 @@ class _Operand:
     head_number: Var | None
     registers: str
     var: Var
+    dtype: DType
 
     def position(self, number: Expr) -> Expr:
         """Return the row, or column, of a number among those of the thread.
@@ -95,7 +97,8 @@ class _Operand:
     @property
     def vector(self) -> int:
         """Return how many consecutive rows, or columns, a thread has."""
-        return 1 if self.is_along else vector_of(self.size)
+        widest = ACCESS_NBYTES // self.dtype.nbytes
+        return 1 if self.is_along else min(vector_of(self.size), widest)
 
     def loads_of_steps(self, step: Expr, count: int) -> list[Stmt]:
         """Return the loads of ``count`` steps at once, where these follow each other."""
@@ -104,10 +107,15 @@ class _Operand:
         at = self.element_at(plus(times(self.position(self.var), self.pitch), step))
         to = times(self.var, VECTOR)
         if count in (2, VECTOR):
-            load: Stmt = VectorLoad(self.registers, to, self.array, at, count, CachePolicy.SHARED)
+            width, k = min(count, ACCESS_NBYTES // self.dtype.nbytes), index_var("k")
+            if width < count:
+                to, at = plus(to, times(k, width)), plus(at, times(k, width))
+            load: Stmt = VectorLoad(self.registers, to, self.array, at, width, CachePolicy.SHARED)
+            if width < count:
+                load = unrolled(k, count // width, load)
             return [unrolled(self.var, self.size, load)]
         k = index_var("k")
-        value = Load(self.array, plus(at, k), dt.float32)
+        value = Load(self.array, plus(at, k), self.dtype)
         one = StoreStmt(self.registers, plus(to, k), value)
         return [unrolled(self.var, self.size, unrolled(k, count, one))]
 
@@ -121,13 +129,13 @@ class _Operand:
         if width > 1:
             load: Stmt = VectorLoad(self.registers, to, self.array, at, width, CachePolicy.SHARED)
         else:
-            load = StoreStmt(self.registers, to, Load(self.array, at, dt.float32))
+            load = StoreStmt(self.registers, to, Load(self.array, at, self.dtype))
         return [unrolled(self.var, self.size // width, load)]
 
     def element(self, step: Expr) -> Expr:
         """Return the element of the row, or column, ``var`` at one of the loaded steps."""
         at = plus(times(self.var, VECTOR), step) if self.is_along else self.var
-        return Load(self.registers, at, dt.float32)
+        return Load(self.registers, at, self.dtype)
 
 
 class ProductBuilder:
@@ -156,7 +164,7 @@ class ProductBuilder:
         self.head = index_var(f"{self.prefix}_head") if part.heads > 1 else None
         self.staged = staged
         self.base: Expr | None = None
-        self.sums = values.register(f"{self.prefix}_sum", own.rows * own.columns)
+        self.sums = values.register(f"{self.prefix}_sum", own.rows * own.columns, part.dtype)
         copies = {x.side.is_rows: x for x in staged}
         side_a, side_b = sides_of(part, own)
         self.a = self._operand(side_a, copies.get(True))
@@ -169,7 +177,9 @@ class ProductBuilder:
         if side.is_rows:
             size, threads, var, letter = own.rows, own.down, self.down, "a"
         registers = self.values.register(
-            f"{self.prefix}_{letter}", size * VECTOR if side.is_along else size
+            f"{self.prefix}_{letter}",
+            size * VECTOR if side.is_along else size,
+            self.part.dtype,
         )
         array, pitch = self.values.array(buffer), self.values.pitches.get(buffer, 0)
         if copy is not None:
@@ -188,12 +198,13 @@ class ProductBuilder:
             self.head,
             registers,
             loop,
+            self.part.dtype,
         )
 
     def statements(self) -> list[Stmt]:
         """Return the statements."""
         own, e = self.own, index_var("e")
-        zero = StoreStmt(self.sums, e, const(0.0, dt.float32))
+        zero = StoreStmt(self.sums, e, const(0.0, self.part.dtype))
         zeros = unrolled(e, own.rows * own.columns, zero)
         of_head, inside = own.down * own.across, THREAD
         threads = self.part.heads * of_head
@@ -268,8 +279,8 @@ class ProductBuilder:
         own, s = self.own, index_var("s")
         a, b = self.a, self.b
         at = plus(times(a.var, own.columns), b.var)
-        factors = a.element(s), b.element(s), Load(self.sums, at, dt.float32)
-        one = StoreStmt(self.sums, at, Call("fma", factors, dt.float32))
+        factors = a.element(s), b.element(s), Load(self.sums, at, self.part.dtype)
+        one = StoreStmt(self.sums, at, Call("fma", factors, self.part.dtype))
         products = unrolled(a.var, own.rows, unrolled(b.var, own.columns, one))
         step = plus(first, s)
         of_step = (x for side in (a, b) for x in side.loads_of_step(self._step_of(side, step)))
@@ -311,7 +322,7 @@ class ProductBuilder:
         if width > 1:
             store: Stmt = VectorStore(array, at, self.sums, source, width)
         else:
-            store = StoreStmt(array, at, Load(self.sums, source, dt.float32))
+            store = StoreStmt(array, at, Load(self.sums, source, part.dtype))
         conditions: list[Expr] = []
         is_exact = not has_room or part.heads > 1  # the next row is the next head's
         if is_exact and own.rows * own.down > part.rows:

@@ -57,6 +57,7 @@ def read_product_part(
         bound=window.bound,
         columns=columns,
         steps=steps,
+        dtype=dot.dtype,
     )
 
 

@@ -24,7 +24,7 @@ from passkit.ir.loop import (
     index_let,
 )
 from passkit.schedule.block_memory import Region, StagedOperand, regions_around
-from passkit.schedule.block_nest import ProductPart
+from passkit.schedule.block_nest import ACCESS_NBYTES, ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,
@@ -36,7 +36,6 @@ from passkit.transforms.block_values import (
     unrolled,
     zero_of,
 )
-from passkit.values import dtype as dt
 
 MOST_REGISTERS = 64
 """The registers of a thread for elements on their way, at most."""
@@ -108,7 +107,7 @@ class _Copy:
         self.values, self.operand, side = values, operand, operand.side
         part = values.nest.parts[operand.product]
         assert isinstance(part, ProductPart)
-        matrix = side.operand
+        matrix, self.dtype = side.operand, part.dtype
         self.lines, self.length, self.is_along = operand.lines, side.length, side.is_along
         step, outer = matrix.down, matrix.along
         if side.is_rows:
@@ -138,7 +137,9 @@ class _Copy:
         self.batches = -(-passes // most)
         self.passes = -(-passes // self.batches)
         self.name = f"{operand.name}_{operand.product}" + ("" if piece is None else piece.name)
-        self.registers = values.register(f"{self.name}_r", self.passes * self.across * self.vector)
+        self.registers = values.register(
+            f"{self.name}_r", self.passes * self.across * self.vector, self.dtype
+        )
 
     @property
     def regions(self) -> list[Region]:
@@ -152,7 +153,7 @@ class _Copy:
         if self.stride != 1 or (self.bound is not None and not self.is_along):
             return 1
         divisor = divisor_of(self.start, self.values.definitions)
-        for width in (4, 2):
+        for width in (w for w in (4, 2) if w * self.dtype.nbytes <= ACCESS_NBYTES):
             is_even = self.lines == 1 or self.line_stride % width == 0
             if self.length % width == 0 and is_even and divisor % width == 0:
                 return width
@@ -179,9 +180,9 @@ class _Copy:
             access = CachePolicy.SHARED if values.is_shared(name) else values.access(name)
             load: Stmt = VectorLoad(self.registers, self._own(), buffer, at, self.vector, access)
         else:
-            load = StoreStmt(self.registers, self._own(), Load(buffer, at, dt.float32))
+            load = StoreStmt(self.registers, self._own(), Load(buffer, at, self.dtype))
         e, count = index_var("e"), self.passes * self.across * self.vector
-        zero = unrolled(e, count, StoreStmt(self.registers, e, const(0.0, dt.float32)))
+        zero = unrolled(e, count, StoreStmt(self.registers, e, const(0.0, self.dtype)))
         has_zero = self.bound is not None or self.head_bound is not None
         return [zero] * has_zero + [self._each(load, first, is_load=True)]
 
@@ -195,7 +196,7 @@ class _Copy:
         if self.vector > 1:
             store: Stmt = VectorStore(operand.name, at, self.registers, self._own(), self.vector)
         else:
-            store = StoreStmt(operand.name, at, Load(self.registers, self._own(), dt.float32))
+            store = StoreStmt(operand.name, at, Load(self.registers, self._own(), self.dtype))
         fills = [fill(self.values, r) for r in self.regions] if has_fills else []
         return unrolled(index_var("once"), 1, *fills, self._each(store, first, is_load=False))
 

@@ -373,6 +373,10 @@ STITCHED = {
         "return softmax(sub(x, m), axis=2)"
     ),
     "copied": "a: f32[2, 200]; b: f32[200, 300]; return softmax(matmul(a, b))",
+    "doubles": (
+        "x: f64[17, 61]; w: f64[31, 61]; u: f64[31, 18];"
+        "return softmax(matmul(tanh(matmul(x, w, transpose_b=true)), u))"
+    ),
     "total": "x: f32[300, 512]; t = tanh(x); return div(t, add(reduce_sum(abs(t)), 1.0))",
 }
 """Graphs that are one kernel of several nests in a block, or in two phases."""
