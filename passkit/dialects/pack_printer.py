@@ -93,7 +93,9 @@ class _PackPrinter:
         for k, nest in enumerate(phase.nests):
             words = f"const {self.name}_words &words"
             head = f"PK_FN void {name}_{k}({words}, const int phase_block{shared})"
-            body = [WORDS, *self._nest(nest)]
+            body = self._nest(nest)
+            if any("pack_words" in line for line in body):
+                body = [WORDS, *body]
             functions += [f"{head} {{", *(INDENT + line for line in body), "}"]
             calls.append(
                 [f"{name}_{k}(words, phase_block{', pack_shared' if has_shared else ''});"]

@@ -6,7 +6,6 @@ struct phased_words {
 // A cooperative launch: blocks wait for each other here, so that all must run at once.
 __device__ uint32_t phased_gate;
 PK_FN void phased_0_0(const phased_words &words, const int phase_block, unsigned char *const pack_shared) {
-  const uint64_t *const pack_words = (const uint64_t *)&words;
   const float *const x0 = (const float *)words.x0;
   float *const y0 = (float *)words.y1;
   const int64_t n0 = (int64_t)words.n0;
@@ -152,8 +151,7 @@ PK_FN void phased_0_0(const phased_words &words, const int phase_block, unsigned
     }
   }
 }
-PK_FN void phased_1_0(const phased_words &words, const int phase_block, unsigned char *const pack_shared) {
-  const uint64_t *const pack_words = (const uint64_t *)&words;
+PK_FN void phased_1_0(const phased_words &words, const int phase_block) {
   const float *const x0 = (const float *)words.x0;
   const float *const x1 = (const float *)words.y1;
   float *const y0 = (float *)words.y0;
@@ -286,7 +284,6 @@ extern "C" __global__ void __launch_bounds__(256, 3) phased(const __grid_constan
   }
   wait_of_grid(&phased_gate);
   for (int phase_block = blockIdx.x; phase_block < (int)words.n6; phase_block += gridDim.x) {
-    phased_1_0(words, phase_block, pack_shared);
-    __syncthreads();
+    phased_1_0(words, phase_block);
   }
 }
