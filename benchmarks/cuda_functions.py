@@ -40,9 +40,9 @@ extern "C" __global__ void timed(
     const float *__restrict__ from, float *__restrict__ to, float b) {{
   __align__(16) float x[4], y[4];
   {before}
-  take(x, from + 4 * threadIdx.x);
+  load_shared<4>(x, from + 4 * threadIdx.x);
   {body}
-  put(to + 4 * threadIdx.x, y);
+  store_vector<4>(to + 4 * threadIdx.x, y);
 }}
 """
 EACH = '_Pragma("unroll") for (int k = 0; k < 4; ++k) y[k] = {value};'

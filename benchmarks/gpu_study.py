@@ -64,11 +64,7 @@ from workloads import Workload  # noqa: E402
 import passkit as pk  # noqa: E402
 from passkit.program.planning import planned  # noqa: E402
 from passkit.runtime.cuda.compiler import program_text  # noqa: E402
-from passkit.runtime.cuda.launch_config import (  # noqa: E402
-    launch_config,
-    size_arguments,
-    values_of,
-)
+from passkit.runtime.cuda.launch_config import launch_config, size_arguments  # noqa: E402
 from passkit.values.size import evaluate  # noqa: E402
 
 TABLE = cubins.GOLDEN / "gpu_study.txt"
@@ -131,10 +127,8 @@ def printed_launches(graph: Any, is_positive: bool = False, **options: Any) -> l
     kernels = [plan.attrs["kernel"][n] for n in plan.nodes if n in plan.attrs["kernel"]]
     launches = []
     for kernel in kernels:
-        values, config = (
-            values_of(kernel, {}),
-            launch_config(kernel, {}, blocks=ANYWHERE, threads=256, rows=8),
-        )
+        values = dict(zip(kernel.ast.sizes, size_arguments(kernel, {}), strict=True))
+        config = launch_config(kernel, {}, blocks=ANYWHERE, threads=256)
         arrays = tuple(
             (int(evaluate(b.extent, values)) * b.dtype.nbytes, is_positive, None)
             for b in kernel.ast.params
@@ -150,7 +144,7 @@ def printed_launches(graph: Any, is_positive: bool = False, **options: Any) -> l
                 b"".join(struct.pack("<q", n) for n in size_arguments(kernel, {})),
                 config.grid,
                 config.block,
-                config.shared,
+                0,
                 blocks=spread(config.grid) if several else (),
             )
         )

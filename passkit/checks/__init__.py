@@ -1,1 +1,1 @@
-"""Independent checks of kernel ASTs: races, bounds and missing barriers."""
+"""Independent checks of kernels: races, bounds and missing barriers."""

@@ -75,6 +75,8 @@ class RankedGroup:
         if self.nest is not None and self.nest.is_own:
             return f"schedule rule {self.nest.rule} made it"
         if self.is_of_nests:
+            if not self.template:
+                return "no schedule rule has a legal schedule for it"
             return "it is the first legal one of the schedule rules"
         if not self.others:
             return "it is the only possible template"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from attrs import evolve
+
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, LaunchShape
 from passkit.ir.pack import MAX_WORDS, blocks_side_by_side
@@ -13,6 +15,10 @@ from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
 from passkit.values.size import Extent, symbols_of
 
+REGISTERS = 1 << 16
+"""The registers of a multiprocessor."""
+PHASE_REGISTERS = 16
+"""The registers of a thread for the loop over the blocks of a phase, about."""
 SIZES_OF_PART = 3
 """The size arguments of a part besides those for symbols: its points, and two numbers of blocks."""
 
@@ -44,6 +50,16 @@ def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
     y, x = shapes.pop() if len(shapes) == 1 else (1, threads)
     blocks = min(launch.blocks * launch.threads // threads for launch in launches)
     return LaunchShape(y, x, max(1, blocks))
+
+
+def phased_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
+    """Return the threads of a block of a kernel whose phases have nests with these.
+
+    A thread has some more registers, for the loop over the blocks of a phase.
+    """
+    launch = common_launch(launches)
+    registers = REGISTERS // (launch.threads * launch.blocks) + PHASE_REGISTERS
+    return evolve(launch, blocks=max(1, REGISTERS // (launch.threads * registers)))
 
 
 def check_pack(pack: PackSchedule, nests: Sequence[LoopNest]) -> Diagnostic | None:

@@ -24,7 +24,7 @@ from passkit.ir.pack import (
     blocks_side_by_side,
     without_extents,
 )
-from passkit.schedule.compose import common_launch
+from passkit.schedule.compose import phased_launch
 from passkit.schedule.pack import PackSchedule
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule
@@ -105,7 +105,7 @@ def lower_pack(
     names = frozenset(params[k].name for k in aliased)
     phases = [_bodies_of(parts, names, observe) for parts in _phases_of(group, schedule)]
     launches = [part.nest.kernel.launch for bodies in phases for body in bodies for part in body]
-    launch = common_launch(launches) if schedule.pack is None else schedule.pack.launch
+    launch = phased_launch(launches) if schedule.pack is None else schedule.pack.launch
     return _PackBuilder(params, names, launch).pack(phases)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-FEW = ("gelu", "layer_norm_last", "phased", "whole_tile")
+FEW = ("gelu", "layer_norm_last", "phased", "packed")
 """The others, and other architectures, by ``python benchmarks/cubins.py``."""
 
 

@@ -240,7 +240,7 @@ def test_selection_on_a_gpu_leaves_products_to_the_library() -> None:
 
     assert len(groups) == 4 and not any("matmul" in k for k in groups)
     assert len(kernels(fused(graph, target=evolve(GPU, costed=False)))) > 4
-    blocks = evolve(GPU, name="blocks")
+    blocks = evolve(GPU, name="blocks", dialect="opencl", nests=False)
     feeds = feeds_of(graph, np.random.default_rng(0))
     agrees(graph, feeds, pk.compile(graph, target=blocks)(feeds), rtol=1e-4)
 

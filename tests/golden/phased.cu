@@ -276,7 +276,7 @@ PK_FN void phased_1_0(const phased_words &words, const int phase_block) {
     }
   }
 }
-extern "C" __global__ void __launch_bounds__(256, 3) phased(const __grid_constant__ phased_words words) {
+extern "C" __global__ void __launch_bounds__(256, 2) phased(const __grid_constant__ phased_words words) {
   __shared__ __align__(16) unsigned char pack_shared[4096];
   for (int phase_block = blockIdx.x; phase_block < (int)words.n2; phase_block += gridDim.x) {
     phased_0_0(words, phase_block, pack_shared);
