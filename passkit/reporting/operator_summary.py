@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import frozen
 
+from passkit.analysis.group import FUSED
 from passkit.errors import DTypeError, PasskitError, RegistryError
 from passkit.graph.adjoint import gradients
 from passkit.graph.describe import (
@@ -26,6 +27,7 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.graph.kernel import RTC
 from passkit.graph.node import Entry
 from passkit.graph.op import FGradient, Op
+from passkit.passes.codegen import operator_kernel
 from passkit.program.planning import planned
 from passkit.runtime.assemble import ProgramInput, assemble
 from passkit.runtime.program import LaunchStep, LibraryCall, PythonCall
@@ -84,13 +86,13 @@ def execution_kind(outputs: Sequence[Entry]) -> ExecutionKind:
     Raises: PasskitError where it cannot be planned.
     """
     consumer = _negated(outputs[0])
-    graph = planned(Graph([consumer, *outputs[1:]]), "CodeGen", target="cpu")
-    steps = _steps(graph)
-    if any(isinstance(s, PythonCall) and s.name != consumer.node.label for s in steps):
+    steps = _steps(planned(Graph([consumer, *outputs[1:]]), "Fusion", target="cpu"))
+    launches = [s for s in steps if _is_launch(s)]
+    others = [s for s in steps if isinstance(s, PythonCall) and not _is_launch(s)]
+    if any(s.name != consumer.node.label for s in others):
         return ExecutionKind.NUMPY
     if any(isinstance(s, LibraryCall) for s in steps):
         return ExecutionKind.LIBRARY
-    launches = [s for s in steps if isinstance(s, LaunchStep)]
     return ExecutionKind.FUSED if len(launches) <= 1 else ExecutionKind.KERNEL
 
 
@@ -158,21 +160,29 @@ def _negated(x: Entry) -> Entry:
 
 
 def _steps(graph: Graph) -> Sequence[Any]:
-    """Return the steps of the program of a graph, without compiling its kernels.
+    """Return the steps of the program of a graph, with calls of its fused nodes for their kernels.
 
-    The graph has been through CodeGen.
+    The graph has been through Fusion, which decides what kernels there are. They are neither
+    scheduled nor printed.
 
     Raises: PasskitError where the program cannot be planned.
     """
-    kernels = graph.attrs["kernel"]
-    graph = graph.with_attrs(rtc=Annotation("rtc", {n: RTC(k, 0) for n, k in kernels.items()}))
-    graph = planned(graph, "PlanMemory", target="cpu")
+    dialect = target_of("cpu").dialect
+    own = {n: RTC(k, 0) for n in graph.nodes if (k := operator_kernel(graph, n, dialect))}
+    graph = planned(graph.with_attrs(rtc=Annotation("rtc", own)), "PlanMemory", target="cpu")
     inputs = [
         ProgramInput(graph.names[n], graph.dtype(e), graph.shape(e), graph.shape(e))
         for n in graph.inputs
         for e in n.entries
     ]
     return assemble(graph, State.of(graph), target_of("cpu"), inputs).steps
+
+
+def _is_launch(step: Any) -> bool:
+    """Return whether a step of `_steps` stands for the launch of a kernel."""
+    if isinstance(step, PythonCall):
+        return step.node is not None and step.node.op is FUSED
+    return isinstance(step, LaunchStep)
 
 
 def gradient_source(op: Op, calls: Mapping[str, Sequence[Entry]]) -> str:

@@ -20,9 +20,8 @@ from passkit.analysis.group import FUSED
 from passkit.ast import Contract, Expr, Load, Var, size_of
 from passkit.errors import CapacityError, CodeGenError, DTypeError, FeedError, ShapeError
 from passkit.graph import attribute_calls
-from passkit.graph.graph import Graph, post_order
+from passkit.graph.graph import Graph
 from passkit.graph.infer import show_shape
-from passkit.graph.narrow import expand_node
 from passkit.graph.node import AS_READ, Entry, Node, is_state, known_shape
 from passkit.graph.op import (
     FCodeGen,
@@ -35,6 +34,7 @@ from passkit.graph.op import (
     TStateful,
 )
 from passkit.runtime.evaluate import cast_array, evaluate
+from passkit.runtime.expansions import expansion
 from passkit.runtime.feeds import all_sizes, bind_sizes, check_feeds, signature
 from passkit.runtime.reductions import evaluate_reduce, evaluate_scan
 from passkit.runtime.state import check_names
@@ -498,23 +498,13 @@ def evaluate_expand(node: Node, *arrays: Array) -> ArrayList:
     where it returns something else than entries; ShapeError, DTypeError, CodeGenError, RuleError,
     GraphError or FeedError where one of its operators cannot be evaluated, see `compute`.
     """
-    assert node.op is not None
-    inputs = [
-        Node(None, (), {"shape": a.shape, "dtype": dtype_of(a.dtype)}, f"x{k}").entries[0]
-        for k, a in enumerate(arrays)
-    ]
-    heads = expand_node(node, inputs)
-    if heads is None:
-        raise CodeGenError(
-            f"{node.where} cannot be evaluated: its FExpand returns None; set FCompute on op "
-            f"{node.op.name}"
-        )
-    values = dict(zip(inputs, arrays, strict=True))
-    for inner in post_order(e.node for e in heads):
-        if not inner.is_variable:
-            results = compute(inner, [values[e] for e in inner.inputs], {})
-            values.update(zip(inner.entries, results, strict=True))
-    return [values[e] for e in heads]
+    types = tuple((a.shape, dtype_of(a.dtype)) for a in arrays)
+    inner = expansion(node, types)
+    values = dict(zip(inner.inputs, arrays, strict=True))
+    for each in inner.nodes:
+        results = compute(each, [values[e] for e in each.inputs], {})
+        values.update(zip(each.entries, results, strict=True))
+    return [values[e] for e in inner.heads]
 
 
 _EVALUATORS = (

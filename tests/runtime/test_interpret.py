@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -168,6 +170,41 @@ def test_an_operator_with_fexpand_is_evaluated() -> None:
     actual = pk.interpret(pk.Graph(op(pk.var("x", (1,)))), {"x": np.array([3], f32)})
 
     assert [v.tolist() for v in actual] == [[4], [6]]
+
+
+def test_an_expansion_serves_later_calls_of_the_same_node() -> None:
+    """FExpand is called once for a node, again for other sizes, and when it was replaced."""
+    called = []
+
+    def expand(node: Any, x: pk.Entry) -> pk.Entry:
+        called.append(x.shape)
+        return x + 1
+
+    op = custom("test_interpret_kept", FExpand=expand, FInferShape=lambda node, s: s)
+    fixed = pk.Graph([op(pk.var("x", (2,)))])
+    unknown = pk.Graph([op(pk.var("x", ("n",)))])
+    ones = np.ones(2, f32)
+    for _ in range(2):
+        assert pk.interpret(fixed, {"x": ones})[0].tolist() == [2, 2]
+    assert called == [(2,)]
+
+    for size in (2, 3):
+        assert pk.interpret(unknown, {"x": np.ones(size, f32)})[0].tolist() == [2] * size
+    assert called[1:] == [(2,), (3,)]
+
+    op.set_attr("FExpand", lambda node, x: x * 5, plevel=11)
+    assert pk.interpret(fixed, {"x": ones})[0].tolist() == [5, 5]
+
+
+def test_a_kept_expansion_keeps_no_graph() -> None:
+    """A node whose expansion is kept is freed with its graph."""
+    graph = pk.parse("x: f32[2]; return softmax(x)")
+    node = weakref.ref(graph.outputs[0].node)
+    pk.interpret(graph, {"x": np.ones(2, f32)})
+    del graph
+    gc.collect()
+
+    assert node() is None
 
 
 @pytest.mark.parametrize(
