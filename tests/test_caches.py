@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 PROGRAM = """
 import json, sys, warnings, hashlib
@@ -57,10 +60,18 @@ def end(process: subprocess.Popen[str]) -> Any:
     return json.loads(out)
 
 
-def test_cold_then_warm_without_a_compiler(fresh_cache: Path) -> None:
+@pytest.fixture(scope="module")
+def cold_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Run the program with an empty cache; return its folder and the report of the program."""
+    folder = tmp_path_factory.mktemp("cold")
+    folder.chmod(0o700)
+    return folder, end(begin(folder))
+
+
+def test_cold_then_warm_without_a_compiler(cold_run: tuple[Path, Any]) -> None:
     """A second process, with no compiler there, gives equal bits and compiles nothing."""
-    cold = end(begin(fresh_cache))
-    warm = end(begin(fresh_cache, PASSKIT_CXX="/nonexistent", PYTHONHASHSEED="7"))
+    folder, cold = cold_run
+    warm = end(begin(folder, PASSKIT_CXX="/nonexistent", PYTHONHASHSEED="7"))
 
     assert cold["compiled"] == cold["kernels"] == warm["loaded"] == 2
     assert (warm["bits"], warm["compiled"]) == (cold["bits"], 0)
@@ -75,14 +86,15 @@ def test_the_launcher_is_begun_before_planning(fresh_cache: Path) -> None:
     assert end(begin(fresh_cache, FIRST)) == [False, True, True]
 
 
-def test_torn_files_and_two_writers(fresh_cache: Path) -> None:
+def test_torn_files_and_two_writers(cold_run: tuple[Path, Any], tmp_path: Path) -> None:
     """Files cut short, emptied or filled with noise are replaced, by two processes at once."""
-    cold = end(begin(fresh_cache))
-    for k, file in enumerate(sorted(p for p in fresh_cache.rglob("*") if p.is_file())):
+    used, cold = cold_run
+    folder = shutil.copytree(used, tmp_path / "torn")
+    for k, file in enumerate(sorted(p for p in folder.rglob("*") if p.is_file())):
         content = file.read_bytes()
         file.write_bytes([content[: len(content) // 2], b"", b"\xff" * 100][k % 3])
-    both = [begin(fresh_cache), begin(fresh_cache)]
+    both = [begin(folder), begin(folder)]
     reports = [end(p) for p in both]
 
     assert {f["bits"] for f in reports} == {cold["bits"]}
-    assert end(begin(fresh_cache, PASSKIT_CXX="/nonexistent"))["bits"] == cold["bits"]
+    assert end(begin(folder, PASSKIT_CXX="/nonexistent"))["bits"] == cold["bits"]
