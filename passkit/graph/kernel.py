@@ -29,11 +29,12 @@ class Kernel:
     Attributes:
         name: the name of the kernel.
         key: a digest of the content; equal kernels have equal keys in every process.
-        ast: the kernel in the form that the blocks target runs.
+        ast: the kernel in the form that it was printed from.
         source: the text.
-        grid: the number of tiles, of all phases together.
-        block: the threads of a tile.
-        shared_nbytes: the bytes of scratch memory of a tile.
+        grid: the number of tiles, of all phases together; in loop IR the blocks of a launch, which
+            are as many as the largest phase has.
+        block: the threads of a tile, or of a block.
+        shared_nbytes: the bytes of scratch memory of a tile, or of shared memory of a block.
         sizes: the values of the size arguments.
         ops: the names of the operators inside.
         dialect: the name of the dialect.

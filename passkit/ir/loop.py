@@ -28,6 +28,8 @@ text: Any = Lazy("passkit.ir.text")
 
 WARP = 32
 """The threads of a warp."""
+ACCESS_NBYTES = 16
+"""The bytes of a vector access, at most."""
 
 
 class Bind(Enum):

@@ -31,6 +31,7 @@ from passkit.ast.walk import walk
 from passkit.errors import CodeGenError
 from passkit.ir.divisors import divisor_of
 from passkit.ir.loop import (
+    ACCESS_NBYTES,
     WARP,
     Assign,
     Barrier,
@@ -66,7 +67,6 @@ from passkit.ir.text import print_statement
 from passkit.ir.uniformity import Varies, varies_among
 from passkit.values.dtype import DType, bool_, int64
 
-ACCESS_NBYTES = 16
 _THREADS = (Bind.GRID, Bind.THREAD_Y, Bind.THREAD_X)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 

@@ -41,7 +41,7 @@ from passkit.schedule.shared_plan import ALIGN, ROOM, SharedPlan, largest, plan_
 from passkit.schedule.tile_loops import tiles_of
 from passkit.target import Target
 from passkit.transforms.lower_group import lower
-from passkit.transforms.packs import lower_pack
+from passkit.transforms.packs import LoweredPack, lower_pack
 from passkit.transforms.pipeline import LoweredNest, Observer, lower_block, lower_joined, lower_nest
 from passkit.transforms.printing import print_kernel
 from passkit.values.memo import UncachedArgument
@@ -264,30 +264,16 @@ def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozen
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
     lowered = lower_pack(group, schedule, aliased)
-    ops = tuple(n.op.name for n in group.ops if n.op is not None)
     verify_pack(lowered.kernel, "CodeGen")
     text = print_pack(lowered.kernel, "KERNEL", dialect_of(dialect))
-    name, digest, source = _named(text, ops[-1], dialect)
-    check_pack_races(lowered.kernel, name, lowered.sizes, lowered.part_blocks, lowered.blocks)
-    return Kernel(
-        name=name,
-        key=digest,
-        ast=lowered.kernel,
-        source=source,
-        grid=lowered.blocks,
-        block=lowered.kernel.launch.threads,
-        shared_nbytes=lowered.kernel.shared_nbytes,
-        sizes=lowered.sizes,
-        ops=ops,
-        dialect=dialect,
-        seconds=schedule.seconds,
-        phases=tuple(
-            (blocks, phase.seconds)
-            for blocks, phase in zip(lowered.phase_blocks, schedule.parts, strict=True)
-        )
-        if schedule.phase_outputs
-        else (),
+    kernel = _kernel_of_text(text, lowered, group, schedule, dialect)
+    check_pack_races(
+        lowered.kernel, kernel.name, lowered.sizes, lowered.part_blocks, lowered.blocks
     )
+    if not schedule.phase_outputs:
+        return kernel
+    seconds = (phase.seconds for phase in schedule.parts)
+    return evolve(kernel, phases=tuple(zip(lowered.phase_blocks, seconds, strict=True)))
 
 
 def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
@@ -297,12 +283,27 @@ def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozen
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
     lowered = _lowered(group, schedule, aliased)
-    ops = tuple(n.op.name for n in group.ops if n.op is not None)
     verify(lowered.kernel, IRForm.FINAL, "CodeGen")
-    name, digest, source = _named(
-        print_ir(lowered.kernel, "KERNEL", dialect_of(dialect)), ops[-1], dialect
-    )
-    check_races(lowered.kernel, name, lowered.sizes, lowered.blocks)
+    text = print_ir(lowered.kernel, "KERNEL", dialect_of(dialect))
+    kernel = _kernel_of_text(text, lowered, group, schedule, dialect)
+    check_races(lowered.kernel, kernel.name, lowered.sizes, lowered.blocks)
+    return kernel
+
+
+def _kernel_of_text(
+    text: str, lowered: LoweredNest | LoweredPack, group: Group, schedule: Schedule, dialect: str
+) -> Kernel:
+    """Return the kernel of a group whose function is called KERNEL in ``text``.
+
+    Args:
+        text: the text of the kernel.
+        lowered: its loop IR.
+        group: the group.
+        schedule: its schedule.
+        dialect: the name of the language of the text.
+    """
+    ops = tuple(n.op.name for n in group.ops if n.op is not None)
+    name, digest, source = _named(text, ops[-1], dialect)
     return Kernel(
         name=name,
         key=digest,

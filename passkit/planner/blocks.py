@@ -17,10 +17,11 @@ from attrs import evolve
 from passkit.analysis.group import Group
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
+from passkit.ir.pack import STATIC_SHARED_NBYTES
 from passkit.planner.block_maps import POINT, UNROLL, map_of
 from passkit.planner.multi_nest import first, multi_nest_schedules
 from passkit.schedule.block import BlockMap, BlockSchedule, PointMap, ProductMap
-from passkit.schedule.block_legality import SHARED_NBYTES, check_block
+from passkit.schedule.block_legality import check_block
 from passkit.schedule.block_memory import copies_of, with_arrays
 from passkit.schedule.block_nest import (
     VECTOR,
@@ -256,8 +257,8 @@ def _with_memory(
     plan = with_arrays(nest, BlockSchedule(threads, 1, maps, is_early=True))
     if plan.shared_nbytes > EARLY_NBYTES:
         plan = with_arrays(nest, evolve(plan, is_early=False))
-    if plan.shared_nbytes > SHARED_NBYTES:
-        data = {"nbytes": plan.shared_nbytes, "limit": SHARED_NBYTES}
+    if plan.shared_nbytes > STATIC_SHARED_NBYTES:
+        data = {"nbytes": plan.shared_nbytes, "limit": STATIC_SHARED_NBYTES}
         return Diagnostic("memory.shared", data)
     blocks = min(
         MULTIPROCESSOR_NBYTES // (plan.shared_nbytes + 1024),

@@ -18,7 +18,7 @@ from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_memory import staged_operands
 from passkit.schedule.block_nest import BlockNest, ProductPart
 from passkit.schedule.block_text import block_text
-from passkit.schedule.compose import blocks_of_pack, phased_launch, side_by_side
+from passkit.schedule.compose import blocks_of_pack, side_by_side
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
@@ -232,7 +232,8 @@ def _phases_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
     phases = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
     reports = [r for own, plan in phases if (r := nest_report(own, plan, target)) is not None]
     each = [r.resources for r in reports if r.resources is not None]
-    launch = phased_launch([LaunchShape(1, r.threads, r.resident_blocks) for r in each])
+    launch = schedule.launch
+    assert launch is not None  # the schedule is mapped
     resources = NestResources(
         threads=launch.threads,
         blocks=reduce(largest, (r.blocks for r in each)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP
+from passkit.ir.pack import STATIC_SHARED_NBYTES
 from passkit.schedule.block import BlockSchedule, PointMap, ProductMap, RowMap
 from passkit.schedule.block_memory import with_arrays
 from passkit.schedule.block_nest import (
@@ -14,9 +15,6 @@ from passkit.schedule.block_nest import (
     RowPart,
 )
 from passkit.target import Target
-
-SHARED_NBYTES = 48 << 10
-"""The bytes of shared memory of a block, at most."""
 
 
 def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Diagnostic | None:
@@ -49,8 +47,8 @@ def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Dia
         if problem is not None:
             return problem
     nbytes = with_arrays(nest, schedule).shared_nbytes
-    if nbytes > SHARED_NBYTES:
-        return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": SHARED_NBYTES})
+    if nbytes > STATIC_SHARED_NBYTES:
+        return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": STATIC_SHARED_NBYTES})
     return None
 
 

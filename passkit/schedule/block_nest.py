@@ -8,17 +8,13 @@ from attrs import evolve, frozen
 
 from passkit.ast import Expr, Var
 from passkit.ast.stage import Buffer, Let, Stage
-from passkit.ir.loop import WARP
+from passkit.ir.loop import ACCESS_NBYTES, WARP
 from passkit.values import dtype as dt
 from passkit.values.dtype import DType
 from passkit.values.size import Extent
 
 VECTOR = 4
 """The elements of an access to float32; the steps of a product that are loaded together."""
-ACCESS_NBYTES = 16
-"""The bytes of the widest access."""
-ACCESS_NBYTES = 16
-"""The bytes of an access."""
 MOST_VECTORS = 8
 """The vectors of a reduced row that a thread has in registers, at most."""
 ROW = Var("own_row", dt.int64)

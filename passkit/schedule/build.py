@@ -9,6 +9,7 @@ from attrs import evolve
 from passkit.analysis.components import seconds_per_tile, shared_tiles
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
+from passkit.schedule.compose import phased_launch
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
@@ -40,10 +41,14 @@ def phased_schedule(
     """
     seconds = [p.seconds for p in phases]
     barriers = (len(phases) - 1) * target.meeting
+    launches = [p.launch for p in phases if p.launch is not None]
     return evolve(
         _of_parts(Composition.PHASED, phases),
         seconds=sum(seconds) + barriers if all(seconds) else 0.0,
         phase_outputs=phase_outputs,
+        phase_launch=phased_launch(launches, target.limits)
+        if len(launches) == len(phases)
+        else None,
     )
 
 

@@ -13,10 +13,9 @@ from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
+from passkit.target.limits import GpuLimits
 from passkit.values.size import Extent, symbols_of
 
-REGISTERS = 1 << 16
-"""The registers of a multiprocessor."""
 PHASE_REGISTERS = 16
 """The registers of a thread for the loop over the blocks of a phase, about."""
 SIZES_OF_PART = 3
@@ -52,14 +51,15 @@ def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
     return LaunchShape(y, x, max(1, blocks))
 
 
-def phased_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
-    """Return the threads of a block of a kernel whose phases have nests with these.
+def phased_launch(launches: Sequence[LaunchShape], limits: GpuLimits) -> LaunchShape:
+    """Return the threads of a block of a kernel whose phases have these.
 
-    A thread has some more registers, for the loop over the blocks of a phase.
+    A thread has some more registers, for the loop over the blocks of a phase. ``limits`` are those
+    of the GPU.
     """
     launch = common_launch(launches)
-    registers = REGISTERS // (launch.threads * launch.blocks) + PHASE_REGISTERS
-    return evolve(launch, blocks=max(1, REGISTERS // (launch.threads * registers)))
+    registers = limits.registers // (launch.threads * launch.blocks) + PHASE_REGISTERS
+    return evolve(launch, blocks=max(1, limits.registers // (launch.threads * registers)))
 
 
 def check_pack(pack: PackSchedule, nests: Sequence[LoopNest]) -> Diagnostic | None:

@@ -6,7 +6,7 @@ of its own. Values that a later phase reads are outputs of the group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from passkit.analysis.components import Component
@@ -27,6 +27,12 @@ def groups_of_parts(group: Group, schedule: Schedule) -> list[Group]:
     if not schedule.phase_outputs:
         return group.alone()
     return [phase_group(group, part) for part in scheduled_parts(group, schedule)]
+
+
+def planned_phases(group: Group, schedule: Schedule) -> Iterator[tuple[Component, Group, Schedule]]:
+    """Yield the parts or phases of a group, each also as a group, and with its schedule."""
+    components, groups = scheduled_parts(group, schedule), groups_of_parts(group, schedule)
+    return zip(components, groups, schedule.parts, strict=True)
 
 
 def phase_group(group: Group, phase: Component) -> Group:

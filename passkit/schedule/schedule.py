@@ -11,6 +11,7 @@ from passkit.analysis.tile_layout import TileLayout
 from passkit.analysis.tilemap import Split
 from passkit.ast.stage import Place
 from passkit.diagnostics import Diagnostic
+from passkit.ir.loop import LaunchShape
 from passkit.schedule.block import BlockSchedule
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
@@ -119,8 +120,9 @@ class Schedule:
         nest: the schedule of the loop nest on a GPU, if the rows fit in registers.
         pack: the schedule of the loop nests of the parts in one launch on a GPU.
         block: the schedule of the nests of a MULTI_NEST schedule on a GPU.
-        is_joined: whether the phases of a PHASED schedule run in one launch on a GPU, in which the
-            last block runs the last phase, see `passkit.planner.joins`.
+        is_joined: whether the last block of a PHASED schedule on a GPU runs the last phase, see
+            `passkit.planner.joins`.
+        phase_launch: the threads of a block of any other PHASED schedule on a GPU.
         rule: the name of the schedule rule that was applied; empty without one.
         no_nest: the reason why a GPU has no loop nest for the group.
         refusal: the reason why the schedule of a user's rule is not legal.
@@ -144,16 +146,23 @@ class Schedule:
     pack: PackSchedule | None = None
     block: BlockSchedule | None = None
     is_joined: bool = False
+    phase_launch: LaunchShape | None = None
     rule: str = field(default="", eq=False)
     no_nest: Diagnostic | None = field(default=None, eq=False)
     refusal: Diagnostic | None = field(default=None, eq=False)
 
     @property
+    def launch(self) -> LaunchShape | None:
+        """The threads of a block of a GPU; None if they have no points of the nests yet."""
+        own = self.nest or self.pack or self.block
+        if own is not None:
+            return own.launch
+        return self.parts[0].launch if self.is_joined else self.phase_launch
+
+    @property
     def is_mapped(self) -> bool:
         """Whether threads of a GPU have the points of all its nests: it is lowered to loop IR."""
-        if self.nest is not None or self.pack is not None or self.block is not None:
-            return True
-        return bool(self.phase_outputs) and all(p.is_mapped for p in self.parts)
+        return self.launch is not None
 
     @property
     def domain(self) -> Domain:

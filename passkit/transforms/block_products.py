@@ -15,6 +15,7 @@ from passkit.ast import Call, Expr, Load, Var, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
+    ACCESS_NBYTES,
     Barrier,
     BarrierScope,
     Bind,
@@ -34,7 +35,7 @@ from passkit.schedule.block_memory import (
     sides_of,
     vector_of,
 )
-from passkit.schedule.block_nest import ACCESS_NBYTES, VECTOR, ProductPart
+from passkit.schedule.block_nest import VECTOR, ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

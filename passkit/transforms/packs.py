@@ -24,9 +24,8 @@ from passkit.ir.pack import (
     blocks_side_by_side,
     without_extents,
 )
-from passkit.schedule.compose import phased_launch
 from passkit.schedule.pack import PackSchedule
-from passkit.schedule.phases import groups_of_parts, scheduled_parts
+from passkit.schedule.phases import planned_phases
 from passkit.schedule.schedule import Schedule
 from passkit.schedule.shared_plan import largest
 from passkit.transforms.compose import parameter_names
@@ -104,9 +103,8 @@ def lower_pack(
     params = _params(group)
     names = frozenset(params[k].name for k in aliased)
     phases = [_bodies_of(parts, names, observe) for parts in _phases_of(group, schedule)]
-    launches = [part.nest.kernel.launch for bodies in phases for body in bodies for part in body]
-    launch = phased_launch(launches) if schedule.pack is None else schedule.pack.launch
-    return _PackBuilder(params, names, launch).pack(phases)
+    assert schedule.launch is not None  # the planner saw to that
+    return _PackBuilder(params, names, schedule.launch).pack(phases)
 
 
 def _phases_of(group: Group, schedule: Schedule) -> list[list[_Part]]:
@@ -115,13 +113,7 @@ def _phases_of(group: Group, schedule: Schedule) -> list[list[_Part]]:
         own_names = {b.name: b.name for b in _params(group)}
         return [_parts_of(group, schedule, schedule.pack, own_names, frozenset())]
     phases: list[list[_Part]] = []
-    plans = zip(
-        scheduled_parts(group, schedule),
-        groups_of_parts(group, schedule),
-        schedule.parts,
-        strict=True,
-    )
-    for component, own, plan in plans:
+    for component, own, plan in planned_phases(group, schedule):
         names = parameter_names(group, component)
         read = frozenset(names[f"x{k}"] for k in range(len(component.inputs)))
         changing = frozenset(name for name in read if name.startswith("y"))

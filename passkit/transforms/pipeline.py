@@ -20,7 +20,7 @@ from passkit.schedule.block import BlockSchedule
 from passkit.schedule.block_nest import BlockNest, BlockPart, PointPart, ProductPart, RowPart
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
-from passkit.schedule.phases import groups_of_parts, scheduled_parts
+from passkit.schedule.phases import planned_phases
 from passkit.schedule.schedule import Schedule, StagedValue
 from passkit.schedule.shared_plan import plan_shared
 from passkit.transforms.bind_threads import bind_threads
@@ -218,13 +218,7 @@ def lower_joined(
     phases: list[JoinPhase] = []
     sizes: list[Extent] = []
     blocks: list[Extent] = []
-    plans = zip(
-        scheduled_parts(group, schedule),
-        groups_of_parts(group, schedule),
-        schedule.parts,
-        strict=True,
-    )
-    for part, own, plan in plans:
+    for part, own, plan in planned_phases(group, schedule):
         info = analyze_domain(own.graph)
         assert isinstance(info, DomainInfo) and plan.nest is not None  # the planner saw to that
         names = parameter_names(group, part)

@@ -12,8 +12,9 @@ from passkit.ast.stage import Fold, Let, Level, Part, Running, Stage, Statement,
 from passkit.ast.tidy import loads_of
 from passkit.diagnostics import Diagnostic
 from passkit.ir.index import times, with_literals
+from passkit.ir.loop import ACCESS_NBYTES
 from passkit.ir.rewrite import substitute
-from passkit.schedule.block_nest import ACCESS_NBYTES, ROW, VECTOR, RowPart
+from passkit.schedule.block_nest import ROW, VECTOR, RowPart
 from passkit.transforms.block_coordinates import ZERO, BlockCoordinates, Window, ends_of
 from passkit.transforms.part_stages import (
     accesses_of_part,

@@ -14,6 +14,7 @@ from passkit.ast import Expr, Load, const
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
+    ACCESS_NBYTES,
     Bind,
     CachePolicy,
     For,
@@ -24,7 +25,7 @@ from passkit.ir.loop import (
     index_let,
 )
 from passkit.schedule.block_memory import Region, StagedOperand, regions_around
-from passkit.schedule.block_nest import ACCESS_NBYTES, ProductPart
+from passkit.schedule.block_nest import ProductPart
 from passkit.transforms.block_values import (
     THREAD,
     BlockValues,

@@ -20,6 +20,7 @@ from passkit.ast.walk import has_loads, loads
 from passkit.ir.divisors import divisor_of
 from passkit.ir.index import literal, plus, with_literals
 from passkit.ir.loop import (
+    ACCESS_NBYTES,
     Bind,
     CachePolicy,
     Declare,
@@ -43,8 +44,6 @@ from passkit.values import dtype as dt
 Definitions = Mapping[str, Expr]
 VECTOR_COMPARISONS = ("<", "<=", ">", ">=")
 """Comparisons of a position with a limit that is a multiple of the vector's width, or 1 less."""
-ACCESS_NBYTES = 16
-"""The bytes of the widest access."""
 
 
 def vector_base(index: Expr, var: Var, width: int, definitions: Definitions) -> Expr | None:

@@ -18,7 +18,7 @@ from passkit.graph.node import Node, is_leaf, known_shape
 from passkit.ir.loop import LaunchShape
 from passkit.planner.nests import scheduled_nest
 from passkit.planner.packs import packed_nests
-from passkit.schedule.compose import blocks_of_pack, phased_launch, side_by_side
+from passkit.schedule.compose import blocks_of_pack, side_by_side
 from passkit.schedule.limits import shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
@@ -194,10 +194,7 @@ class KernelStructure:
     @property
     def launch(self) -> LaunchShape | None:
         """The threads of a thread block, None for a kernel that is not scheduled as loop nests."""
-        if self.phases:
-            return phased_launch([p.launch for p in self.phases if p.launch is not None])
-        scheduled = self.schedule.pack or self.block_nest or self.schedule.block
-        return None if scheduled is None else scheduled.launch
+        return self.schedule.launch
 
     @property
     def tile_noun(self) -> str:

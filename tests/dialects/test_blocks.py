@@ -95,15 +95,20 @@ def feeds_of(graph: pk.Graph, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def test_results(rng: Any) -> None:
-    """Products with chains, reductions and other products around them equal NumPy's."""
+def check_results(graphs: list[pk.Graph], form: type[KernelIR | PackIR], rng: Any) -> None:
+    """Check that graphs are one kernel each, of this form, whose results equal NumPy's."""
     with emulated(EmulatedDevice(rng=rng)) as device:
-        executables = [pk.compile(graph, **together(graph)) for graph in GRAPHS]
+        executables = [pk.compile(graph, **together(graph)) for graph in graphs]
         device.prepare(k for exe in executables for k in exe.kernels)
-        for graph, exe in zip(GRAPHS, executables, strict=True):
-            assert [isinstance(k.ast, KernelIR) for k in exe.kernels] == [True], graph
+        for graph, exe in zip(graphs, executables, strict=True):
+            assert [isinstance(k.ast, form) for k in exe.kernels] == [True], graph
             feeds = feeds_of(graph, rng)
             agrees(graph, feeds, exe(feeds), rtol=2e-3)
+
+
+def test_results(rng: Any) -> None:
+    """Products with chains, reductions and other products around them equal NumPy's."""
+    check_results(GRAPHS, KernelIR, rng)
 
 
 def softmax_of_product(heads: int | str) -> pk.Graph:
@@ -283,14 +288,7 @@ def test_groups_without_maps_are_kernels_in_phases(graph: pk.Graph, code: str, t
 
 def test_results_in_phases(rng: Any) -> None:
     """Kernels of several phases, of which some are products and chains, equal NumPy's."""
-    graphs = [graph for graph, *_ in in_phases()]
-    with emulated(EmulatedDevice(rng=rng)) as device:
-        executables = [pk.compile(graph, **together(graph)) for graph in graphs]
-        device.prepare(k for exe in executables for k in exe.kernels)
-        for graph, exe in zip(graphs, executables, strict=True):
-            assert [isinstance(k.ast, PackIR) for k in exe.kernels] == [True], graph
-            feeds = feeds_of(graph, rng)
-            agrees(graph, feeds, exe(feeds), rtol=2e-3)
+    check_results([graph for graph, *_ in in_phases()], PackIR, rng)
 
 
 def test_shared_memory_limits_the_blocks_side_by_side(rng: Any) -> None:

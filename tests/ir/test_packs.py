@@ -233,7 +233,7 @@ def test_blocks_side_by_side(all_threads: int, threads: int, nbytes: int, blocks
 
 @pytest.mark.parametrize("is_aligned", [True, False])
 def test_a_block_has_as_many_blocks_of_a_nest_as_barriers(is_aligned: bool) -> None:
-    """Of 32 warps in a block 15 have blocks of their own, and the others have none."""
+    """A block of 32 warps runs 15 blocks of one warp side by side; its other warps are idle."""
 
     def threads_by_size(nest: Any, gpu: Any) -> Any:
         threads = 32 if nest.axes[0].extent < 600 else 1024
