@@ -117,9 +117,10 @@ def _sharing_violations(pack: PackIR, phase: PackPhase) -> Iterator[str]:
 
 
 def _order_violations(pack: PackIR) -> Iterator[str]:
-    """Yield the parameters that no phase writes, several write, or one reads before another does.
+    """Yield the violations of the order of phases.
 
-    Between the phases of a kernel memory that inputs and outputs share would change.
+    Exactly one phase writes each output, and only this phase and later ones read it. In a kernel of
+    several phases no input shares memory with an output.
     """
     writers = Counter(name for p in pack.phases for name in _written(p))
     for b in pack.params:

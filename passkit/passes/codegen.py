@@ -178,7 +178,9 @@ def _kernel(
             return _pack_kernel(group, schedule, dialect, aliased)
         return _nest_kernel(group, schedule, dialect, aliased)
     if not dialect_of(dialect).grid:
-        reason = schedule.no_nest or "its schedule is of another target; run SchedulePlan for this"
+        reason = (
+            schedule.no_nest or "its schedule is for another target; run SchedulePlan for this one"
+        )
         raise CodeGenError(f"{group}: dialect {dialect} has kernels of loop nests only: {reason}")
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)

@@ -69,9 +69,9 @@ def outline_group(group: Group, target: Target) -> Schedule | Diagnostic:
 
 
 def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
-    """Return the schedule of a group, on a GPU also with the maps of the parts of a stitched one.
+    """Return the schedule of a group; on a GPU its threads have the points of all its nests.
 
-    The result is the reason if there is none, or no maps. Measurements are not looked at.
+    Returns: the schedule, or why there is none, or none with such maps. Measurements are ignored.
     """
     schedule = plan_group(group, target)
     if isinstance(schedule, Diagnostic) or not target.has_thread_maps:

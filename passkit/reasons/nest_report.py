@@ -227,7 +227,8 @@ def _joined_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
 def _phases_report(group: Group, schedule: Schedule, target: Target) -> NestReport:
     """Return how phases run in one launch, in which all blocks wait for each other in between.
 
-    The bytes that a thread loads are those of the phase where they are least.
+    The bytes that a thread loads are those of the phase where they are least, among the phases that
+    load any before they compute.
     """
     phases = zip(groups_of_parts(group, schedule), schedule.parts, strict=True)
     reports = [r for own, plan in phases if (r := nest_report(own, plan, target)) is not None]
@@ -240,7 +241,7 @@ def _phases_report(group: Group, schedule: Schedule, target: Target) -> NestRepo
         resident_blocks=launch.blocks,
         registers=registers_per_thread(launch, target),
         shared_nbytes=max(r.shared_nbytes for r in each),
-        thread_nbytes=min(r.thread_nbytes for r in each),
+        thread_nbytes=min((r.thread_nbytes for r in each if r.thread_nbytes), default=0),
         multiprocessors=each[0].multiprocessors,
     )
     rules = ", ".join(dict.fromkeys(r.rule for r in reports))

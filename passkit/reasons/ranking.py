@@ -77,7 +77,7 @@ class RankedGroup:
         if self.is_of_nests:
             if not self.template:
                 return "no schedule rule has a legal schedule for it"
-            return "it is the first legal one of the schedule rules"
+            return "each nest has the first legal schedule of the rules"
         if not self.others:
             return "it is the only possible template"
         count = f"{len(self.others)} others" if len(self.others) > 1 else "the other one"

@@ -9,7 +9,7 @@ from attrs import evolve
 from passkit.diagnostics import Diagnostic
 from passkit.ir.loop import WARP, LaunchShape
 from passkit.ir.pack import MAX_WORDS, blocks_side_by_side
-from passkit.schedule.limits import shared_nbytes
+from passkit.schedule.limits import resident_blocks, shared_nbytes
 from passkit.schedule.loop_nest import LoopNest
 from passkit.schedule.nest import NestSchedule
 from passkit.schedule.pack import PackSchedule
@@ -54,12 +54,14 @@ def common_launch(launches: Sequence[LaunchShape]) -> LaunchShape:
 def phased_launch(launches: Sequence[LaunchShape], limits: GpuLimits) -> LaunchShape:
     """Return the threads of a block of a kernel whose phases have these.
 
-    A thread has some more registers, for the loop over the blocks of a phase. ``limits`` are those
-    of the GPU.
+    A thread has the registers of the phase that counts on the most, and some more for the loop over
+    the blocks of a phase. ``limits`` are those of the GPU.
     """
     launch = common_launch(launches)
-    registers = limits.registers // (launch.threads * launch.blocks) + PHASE_REGISTERS
-    return evolve(launch, blocks=max(1, limits.registers // (launch.threads * registers)))
+    most = max(limits.registers // (own.threads * own.blocks) for own in launches)
+    registers = min(most + PHASE_REGISTERS, limits.thread_registers)
+    blocks = resident_blocks(launch.threads, registers, limits)
+    return evolve(launch, blocks=blocks)
 
 
 def check_pack(pack: PackSchedule, nests: Sequence[LoopNest]) -> Diagnostic | None:

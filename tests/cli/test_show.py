@@ -215,7 +215,7 @@ def test_schedules_of_nests_are_printed_for_cuda(tmp_path: Path) -> None:
         "  schedule reduce_sum_1 for cuda threads 4x32 blocks 8 {\n"
     ) in text
     assert "\n    tile n0[i0/4 row] {\n" in text
-    assert "s; it is the first legal one of the schedule rules\n" in text
+    assert "s; each nest has the first legal schedule of the rules\n" in text
     assert by_name["t"]["rule"] == "rows" and by_name["t"]["resources"]["threads"] == 128
     assert by_name["t"]["text"].splitlines()[0].strip() in text
     assert f"  no schedule of a nest: {by_name['u']['reason']}\n  thread[i0<n, i1<m" in text

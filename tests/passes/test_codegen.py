@@ -187,7 +187,7 @@ def test_a_schedule_without_maps_has_no_kernel_on_cuda() -> None:
 
     for schedule, text in (
         (evolve(own, block=None, no_nest=reason), "dot0 needs 320 threads, and a block has 256"),
-        (other, "its schedule is of another target; run SchedulePlan for this"),
+        (other, "its schedule is for another target; run SchedulePlan for this one"),
     ):
         with pytest.raises(CodeGenError, match=head + text):
             pk.ApplyPasses(with_schedule(planned, schedule), "CodeGen", target="cuda")

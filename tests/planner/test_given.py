@@ -60,7 +60,7 @@ def test_the_given_schedule_is_reported() -> None:
     """The report names the option, and the rules whose schedules could be chosen instead."""
     graph = pk.parse(SOFTMAX)
     (group,) = pk.templates(graph, target="cuda")
-    assert group.why == "it is the first legal one of the schedule rules"
+    assert group.why == "each nest has the first legal schedule of the rules"
     (other,) = group.others
     assert other.schedule.rule == "single_elements"
     assert "by rule single_elements, for the option templates:" in str(group)
