@@ -69,7 +69,8 @@ def build(
         flags: compiler flags in addition to `kernel_flags`.
         cache: the cache, by default that of the user.
         header: sections that are precompiled for kernels that begin with the first of them; they
-            may have others behind it, and not all of them.
+            may have others behind it, and not all of them. They are not while the launcher is being
+            compiled, which makes the first kernel of a machine slower than any other.
 
     Returns:
         The address of each kernel by its key; a reference to it keeps the kernel loaded.
@@ -315,9 +316,10 @@ def _compile(
     # A warm start needs neither folders nor processes.
     from passkit.runtime.native.work_folders import work_folder
 
-    launcher.prefetch(compiler)
     units = divided(list(missing.values()))
-    header = header_of(missing.values(), sections, flags, compiler, cache)
+    header = None
+    if not launcher.prefetch(compiler):  # two compilers are enough beside each other
+        header = header_of(missing.values(), sections, flags, compiler, cache)
     with work_folder(cache.name) as folder:
         try:
             libraries, number = compiled(units, compiler, flags, header, folder)

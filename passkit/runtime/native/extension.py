@@ -71,12 +71,12 @@ class Extension:
                     self._module = module
         return self._module
 
-    def prefetch(self, compiler: Compiler | None = None) -> None:
+    def prefetch(self, compiler: Compiler | None = None) -> bool:
         """Start to compile the extension if it is not in the cache; do not wait for it.
 
         The compiler is ``compiler``, or else the one that `find_compiler` finds. Compiler errors
-        are ignored here; `module` raises them. Raises: CacheError where others can write to the
-        cache folder.
+        are ignored here; `module` raises them. Returns: whether a compiler was started and nobody
+        has waited for it. Raises: CacheError where others can write to the cache folder.
         """
         with self._lock:
             if self._module is None and self._pending is None:
@@ -84,6 +84,7 @@ class Extension:
                 if compiler and cache.find(self.cache_key(), None) is None:
                     with suppress(CompilerError):
                         self._pending = self._start(compiler, cache)
+            return self._pending is not None
 
     def cache_key(self) -> str:
         """Return the key in the cache.

@@ -1,7 +1,8 @@
 """The precompiled header: sections that most kernels share, parsed once on a machine.
 
-Compiling it takes a tenth of a second, beside the first kernels. Each later process of GCC saves
-25 to 30 ms, a third of its time for a small kernel. Other compilers have no such header.
+Compiling it takes a tenth of a second, beside the first kernels after the launcher. Each later
+process of GCC saves 25 to 30 ms, a third of its time for a small kernel. Other compilers have no
+such header.
 """
 
 from __future__ import annotations

@@ -290,15 +290,15 @@ def test_the_launcher_compiles_in_the_background(
     """`prefetch` starts to compile the launcher, and `launcher` waits for it."""
     monkeypatch.setattr(launcher.EXTENSION, "_module", None)
 
-    launcher.prefetch()
+    assert launcher.prefetch()
     pending = launcher.EXTENSION._pending
-    launcher.prefetch()
+    assert launcher.prefetch()
 
     assert pending is not None and launcher.EXTENSION._pending is pending
     assert launcher.EXTENSION._load(open_cache()).num_threads() >= 1
     assert pending[1].process.returncode == 0
-    launcher.prefetch()
-    assert vars(launcher.EXTENSION)["_pending"] is None, "it is in the cache now"
+    assert not launcher.prefetch(), "it is in the cache now"
+    assert vars(launcher.EXTENSION)["_pending"] is None
 
 
 def script(folder: Path, body: str) -> Compiler:

@@ -30,7 +30,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def fresh(fresh_cache: Path) -> Iterator[KernelCache]:
-    """An empty cache, and a process that remembers neither kernels nor headers."""
+    """An empty cache, and a process that has the launcher and remembers no kernels and headers."""
+    module.launcher.launcher()
     module.forget()
     header_module._verified.clear()
     header_module._unusable.clear()
@@ -89,6 +90,20 @@ def test_later_kernels_include_the_header(
 
     assert numbers == [10, 11, 12]
     assert included[0] is None and None not in included[1:] and len(included) == 3
+
+
+def test_the_header_is_not_compiled_beside_the_launcher(
+    fresh: KernelCache, included: list[str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the launcher is being compiled, kernels are compiled without making a header."""
+    with monkeypatch.context() as patch:
+        patch.setattr(module.launcher, "prefetch", lambda compiler: True)
+        numbers = [written(1)]
+    assert fresh.find(header(fresh).key, None) is None
+    numbers += [written(2), written(3)]
+
+    assert numbers == [10, 11, 12]
+    assert [path is None for path in included] == [True, True, False]
 
 
 def test_a_damaged_header_is_compiled_again(fresh: KernelCache, included: list[str | None]) -> None:
