@@ -427,16 +427,6 @@ def unravel(linear: Sum, shape: Shape, extents: Extents) -> tuple[Expr, ...]:
     return tuple(reversed(out))
 
 
-def strides(shape: Shape) -> Shape:
-    """Return the row-major strides of a shape, in elements."""
-    out: list[Extent] = []
-    stride: Extent = 1
-    for n in reversed(shape):
-        out.append(stride)
-        stride = n * stride
-    return tuple(reversed(out))
-
-
 def common_refinement(shapes: Iterable[Shape]) -> Shape | None:
     """Return the coarsest shape from which each of ``shapes`` results by merging neighbours.
 

@@ -74,7 +74,6 @@ class Dialect:
         unpack: fetches buffer number ``{k}`` in front of the body, if parameters are packed.
         unpack_size: fetches size argument number ``{k}``.
         scratch: the declaration of a scratch array at ``{offset}`` bytes.
-        scratch_base: stands in front of these declarations.
         grid: the loop over tiles.
         lane: a loop whose iterations are shared out over the threads of a tile.
         thread: a loop of one thread, also over the rows of a tile.
@@ -126,7 +125,6 @@ class Dialect:
     unpack: str = ""
     unpack_size: str = ""
     scratch: str = ""
-    scratch_base: str = ""
     grid: str = ""
     lane: str = ""
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"

@@ -184,8 +184,6 @@ class _Printer:
         by itself.
         """
         d = self.dialect
-        if self.shared and d.scratch_base:
-            self.body.line(d.scratch_base)
         is_separate = any(b.offset is not None for b in self.shared)
         of_tile = [b for b in self.shared if not (b.of_row and is_separate)]
         of_rows = [b for b in self.shared if b.of_row and is_separate]
@@ -304,13 +302,8 @@ class _Printer:
 
 
 def _total(arrays: Sequence[Buffer]) -> str:
-    """Return the size in bytes of scratch arrays, which may overlap."""
-    if all(b.offset is None for b in arrays):
-        return _nbytes(arrays)
-    begins = (0 if b.offset is None else b.offset for b in arrays)
-    ends = dict.fromkeys(
-        _plus(str(begin), _nbytes([b])) for b, begin in zip(arrays, begins, strict=True)
-    )
+    """Return the size in bytes of scratch arrays, which have offsets and may overlap."""
+    ends = dict.fromkeys(_plus(str(b.offset), _nbytes([b])) for b in arrays)
     text = str(max((int(e) for e in ends if e.isdigit()), default=0))
     for end in (e for e in ends if not e.isdigit()):
         text = f"({text} > {end} ? {text} : {end})"

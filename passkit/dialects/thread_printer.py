@@ -63,10 +63,8 @@ class ThreadPrinter:
                 body.store(s)
             case StoreOnce(store):
                 body.store_once(store)
-            case Prefetch(buffer, index):
-                if self.dialect.prefetch:
-                    at = self.scalars.address(buffer, index)
-                    body.line(self.dialect.prefetch.format(at=at, mask="m"))
+            case Prefetch():
+                pass  # other threads compute while one waits for memory
             case Declare(var, value):
                 kind = self.dialect.type_of(var.dtype)
                 body.line(f"{kind} {var.name} = {self.scalars.expr(value)};")

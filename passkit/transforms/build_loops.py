@@ -14,12 +14,10 @@ from attrs import evolve
 
 from passkit.ast import Binary, Expr, Load, Select, Var
 from passkit.ast.index import normal
-from passkit.ast.stage import Stage, Store
+from passkit.ast.stage import Stage
 from passkit.ir.index import literal, plus, times
 from passkit.ir.loop import (
     WARP,
-    Barrier,
-    BarrierScope,
     Bind,
     For,
     If,
@@ -241,14 +239,7 @@ class LoopBuilder(NestValues):
         """Return the loops of a stage, or the statements of one that computes row values."""
         if not stage.loops:
             out: list[Stmt] = []
-            statements = (*stage.before, *stage.body)
-            stored = {s.buffer for s in statements if isinstance(s, Store)}
-            is_waiting = self.schedule.lanes > 1 and not stored.isdisjoint(self.aliased)
-            for s in statements:
-                if is_waiting and isinstance(s, Store):  # all have read what it replaces
-                    is_warp = self.schedule.lanes <= WARP
-                    out.append(Barrier(BarrierScope.WARP if is_warp else BarrierScope.BLOCK))
-                    is_waiting = False
+            for s in (*stage.before, *stage.body):
                 out += self._row_statement(s, store_guard)
             return out
 

@@ -179,16 +179,6 @@ def test_bits_do_not_depend_on_addresses(graph: pk.Graph, rng: Any) -> None:
     assert results[0] == results[1]
 
 
-def test_a_result_in_the_place_of_what_its_row_reads() -> None:
-    """All threads of a row have read a value before one of them replaces it."""
-    x, b = pk.var("x", (64, 1024)), pk.var("b", (64,))
-    graph = pk.Graph([o.reduce_sum(x, axis=1) + o.exp(b)])
-    kernels = plan(graph, target="cuda", keep_apart=[["exp", "add"]]).attrs["kernel"].values()
-    aliased = [k for k in kernels if isinstance(k.ast, KernelIR) and k.ast.aliased]
-
-    assert all("__syncwarp();" in k.source for k in aliased)
-
-
 def kernel_ir(*body: Any) -> KernelIR:
     """Return a kernel of these statements without parameters."""
     return KernelIR((), (), (), body, LaunchShape(1, 32, 1))
