@@ -6,7 +6,7 @@ Sums of float32 are combined in float64 and rounded once.
 
 from __future__ import annotations
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from passkit import ast
 from passkit.ast import Chunks, Const, Expr, Reduce
@@ -30,10 +30,26 @@ COMBINE_PARTIALS = register_op(
 )
 
 
-def split_reduction(node: Node, chunks: Chunks) -> Node:
+@frozen
+class ReductionSplit:
+    """How a reduction is split.
+
+    Attributes:
+        shape: the shape in which the operand is reduced. It has the operand's rank and elements;
+            adjacent reduced axes may be one, beside axes of extent 1.
+        chunks: the axis of ``shape`` that is divided, and the length of a chunk.
+    """
+
+    shape: Shape
+    chunks: Chunks
+
+
+def split_reduction(node: Node, split: ReductionSplit) -> Node:
     """Return a node that combines the partial results of a reduction in chunks."""
     assert node.op is not None
-    source = node.inputs[0]
+    source, chunks = node.inputs[0], split.chunks
+    if split.shape != known_shape(source):
+        source = Node(get_op("reshape"), (source,), {"shape": split.shape}).entries[0]
     original = {"of": node.op.name, "given": tuple(sorted(node.params.items()))}
     chunk = {"axis": chunks.axis, "length": chunks.length}
     operand = {"shape": known_shape(source), "dtype": str(source.dtype)}

@@ -11,13 +11,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from passkit.analysis.chunks import chunks_of
+from passkit.analysis.chunks import chunks_of, split_tiling
 from passkit.analysis.domain import reduced_axes_of
 from passkit.analysis.group import FUSED, Group, Kind, fused_node
 from passkit.analysis.nests import contract_of, form_nests
-from passkit.analysis.partial import split_reduction
+from passkit.analysis.partial import ReductionSplit, split_reduction
 from passkit.analysis.recompute import RECOMPUTE
-from passkit.ast import Chunks
 from passkit.diagnostics import Diagnostic
 from passkit.fusion.options import FusionOptions
 from passkit.graph.graph import Graph
@@ -34,7 +33,7 @@ from passkit.target import Target
 from passkit.values.memo import UncachedArgument
 from passkit.values.size import Size, at_least, numel
 
-Cuts = tuple[tuple[int, Chunks], ...]
+Cuts = tuple[tuple[int, ReductionSplit], ...]
 """The positions of reductions that are split first, each with its chunks."""
 Positions = tuple[tuple[int, int], ...]
 """The values that phases leave for later ones, each by the position of its node and its number."""
@@ -87,8 +86,8 @@ def _choice(
     """
     group = held.value
     nodes = enumerate(group.graph.nodes)
-    chunks = ((k, chunks_of(group.graph, n, target.tiling)) for k, n in nodes)
-    long = tuple((k, c) for k, c in chunks if c is not None)
+    splits = ((k, chunks_of(group.graph, n, split_tiling(target))) for k, n in nodes)
+    long = tuple((k, split) for k, split in splits if split is not None)
     plan = plan_mapped(group, target)
     if isinstance(plan, Schedule) and not long and not _is_idle(group, plan, target):
         return None
@@ -129,20 +128,20 @@ def _split(group: Group, cuts: Cuts) -> Group:
     """Return the group with some reductions split, with names as SplitReduce gives them."""
     if not cuts:
         return group
-    chunks = {group.graph.nodes[k]: c for k, c in cuts}
+    splits = {group.graph.nodes[k]: split for k, split in cuts}
 
     def change(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
         """Return the result of a split reduction; None for other nodes."""
-        if node not in chunks:
+        if node not in splits:
             return None
-        return split_reduction(node.replaced(inputs), chunks[node]).entries
+        return split_reduction(node.replaced(inputs), splits[node]).entries
 
     graph, new = group.graph.rebuilt(change)
     origin: dict[Node, str] = {}
     for old, entry in new.items():
         if not is_leaf(old.node):
             origin[entry.node] = group.called(old.node)
-        if old.node in chunks:
+        if old.node in splits:
             origin[entry.node.inputs[0].node] = f"{group.called(old.node)}_part"
     return Group(graph, group.kind, origin)
 

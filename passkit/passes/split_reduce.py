@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attrs import evolve
-
-from passkit.analysis.chunks import chunks_of
-from passkit.analysis.partial import split_reduction
-from passkit.ast import Chunks, Contract
+from passkit.analysis.chunks import chunks_of, split_tiling
+from passkit.analysis.partial import ReductionSplit, split_reduction
+from passkit.ast import Contract
 from passkit.graph.attribute_calls import contraction_of
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node
@@ -43,16 +41,14 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
     if not any(n.op is not None and FReduce.get(n.op.name) is not None for n in graph.nodes):
         return graph
     kept_together = {n for names in context.keep_together for n in names}
-    chunks: dict[Node, Chunks] = {}
-    tiling = context.target.tiling
-    if context.target.device == "opencl":
-        tiling = evolve(tiling, row_chunk=tiling.opencl_row_chunk)
+    splits: dict[Node, ReductionSplit] = {}
+    tiling = split_tiling(context.target)
     long_rows = set() if context.target.device else _rows_of_long_matrices(graph)
     for node in graph.nodes:
-        node_chunks = chunks_of(graph, node, tiling, long_rows)
-        if node_chunks is not None and graph.names[node] not in kept_together:
-            chunks[node] = node_chunks
-    if not chunks:
+        split = chunks_of(graph, node, tiling, long_rows)
+        if split is not None and graph.names[node] not in kept_together:
+            splits[node] = split
+    if not splits:
         return graph
 
     def replace(node: Node, inputs: tuple[Entry, ...]) -> Sequence[Entry] | None:
@@ -60,10 +56,10 @@ def split_reduce(graph: Graph, context: PassContext) -> Graph:
 
         ``inputs`` are the node's inputs after rewriting.
         """
-        if node not in chunks or not context.spend(f"SplitReduce: {node.where}"):
+        if node not in splits or not context.spend(f"SplitReduce: {node.where}"):
             return None
         reduction = node if inputs == node.inputs else node.replaced(inputs)
-        return split_reduction(reduction, chunks[node]).entries
+        return split_reduction(reduction, splits[node]).entries
 
     return graph.rebuild(replace)
 

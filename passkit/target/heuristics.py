@@ -149,8 +149,14 @@ class TilingHeuristics:
         tile_factors: how much smaller and larger tiles are tried.
         tile_widths: columns of tiles that are tried.
         row_chunk: elements that a chunk of a split reduction has along the innermost axis.
-        opencl_row_chunk: the same on an OpenCL device, which gets whole chunks: more of them are
-            shared evenly.
+        min_row_chunk: the elements of shorter chunks, which are taken as long as there are at most
+            ``row_chunks`` of them.
+        device_row_chunk: ``min_row_chunk`` on a GPU, each of whose multiprocessors needs a chunk.
+            An OpenCL device has chunks of this length only: it gets whole chunks, and more of them
+            are shared evenly.
+        row_chunks: chunks of a row from which on these grow, up to ``row_chunk``.
+        even_chunks: whether chunks along one of several reduced axes are no longer than others, as
+            a GPU needs as many. On a CPU whole coordinates of the outermost axis are as fast.
         column_chunk: elements of a chunk along another axis.
         long_matrix_chunk: elements of a chunk of a vector with an element for each row of a long
             matrix that two products read: products and kernels then run on one chunk after the
@@ -189,7 +195,10 @@ class TilingHeuristics:
     tile_factors: tuple[float, ...] = (0.25, 4.0, 0.0625, 16.0)
     tile_widths: tuple[int, ...] = (512, 128, 64, 2048)
     row_chunk: int = 1 << 15
-    opencl_row_chunk: int = 1 << 13
+    min_row_chunk: int = 1 << 15
+    device_row_chunk: int = 1 << 13
+    row_chunks: int = 512
+    even_chunks: bool = False
     column_chunk: int = 128
     long_matrix_chunk: int = 1 << 11
     min_long_matrix: int = 1 << 13

@@ -311,6 +311,36 @@ def test_chunks_of_several_rows() -> None:
         assert chunks and all(group.nest.rule for group in chunks), list(map(str, groups))
 
 
+SEVERAL_AXES = {
+    "x: f32[5, 300, 6]; b: f32[5, 1, 6]; return reduce_sum(mul(x, b), axis=(0, 1))": 12,
+    "x: f32[4, 2000, 9]; return sub(x, reduce_mean(x, axis=(0, 1), keepdims=true))": 63,
+    "x: f32[3, 70000]; b: f32[70000]; return reduce_max(add(x, b))": 26,
+    "x: f32[2, 3, 50000]; return reduce_sum(tanh(x))": 37,
+    "x: f32[3, 2, 40000, 2]; return reduce_sum(x, axis=(0, 2, 3))": 30,
+}
+"""Reductions of several axes, with their numbers of chunks."""
+UNKNOWN_AXES = "x: f32[n, 200, 5]; return reduce_min(x, axis=(0, 1))"
+
+
+def test_chunks_of_several_axes() -> None:
+    """Chunks are as long as those of one axis, and those of adjacent axes are one behind another.
+
+    Few long coordinates of the outermost axis would leave most multiprocessors without work.
+    """
+    graphs = {text: pk.parse(text) for text in (*SEVERAL_AXES, UNKNOWN_AXES)}
+    sizes = {UNKNOWN_AXES: ({"n": 3}, {"n": 1}, {"n": 7})}
+
+    assert not failures_of([(t, graph, {}, sizes.get(t, ({},))) for t, graph in graphs.items()])
+    for text, number in SEVERAL_AXES.items():
+        parts = [
+            node.entries[0].shape
+            for group in plan(graphs[text], target="cuda").attrs["subgraph"].values()
+            for node in group.ops
+            if node.op is not None and node.op.name == "partial_reduce"
+        ]
+        assert [shape and shape[0] for shape in parts] == [number]
+
+
 @pytest.mark.parametrize("text", ["softmax(x)", "sub(x, reduce_mean(x, axis=1, keepdims=true))"])
 def test_long_rows_are_read_in_several_passes(text: str) -> None:
     """A row that does not fit in the registers of a block is read once per stage."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import passkit as pk
 from passkit.analysis.group import Group, Kind
-from passkit.analysis.partial import split_reduction
+from passkit.analysis.partial import ReductionSplit, split_reduction
 from passkit.ast.folds import Chunks
 from passkit.schedule.template_loops import ValueLoops, multi_nest_values, value_loops, value_names
 from passkit.values.size import Size
@@ -93,7 +93,8 @@ def test_the_loops_of_products_scans_and_scalars() -> None:
 def test_the_loops_of_chunks() -> None:
     """A reduction in chunks has a loop that counts them, before the others."""
     graph = group_of("x: f32[100, 6]; return reduce_sum(x, axis=0)").graph
-    half = split_reduction(graph.outputs[0].node, Chunks(0, 32)).inputs[0]
+    split = ReductionSplit((100, 6), Chunks(0, 32))
+    half = split_reduction(graph.outputs[0].node, split).inputs[0]
     value = value_loops(half.node, "", False, True)
 
     assert value == ValueLoops("", (4, 32, 6), (1,), is_output=True)
