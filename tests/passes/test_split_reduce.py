@@ -54,14 +54,24 @@ def test_long_reductions_are_split(text: str, expected: str) -> None:
     assert names(text) == expected
 
 
-def test_chunks_of_opencl_devices_are_shorter() -> None:
-    """A work-group gets a chunk, and there are enough of them for all compute units."""
+@pytest.mark.parametrize(
+    "text, on_cpu, on_device, on_cuda",
+    [
+        ("x: f32[1000000]; return reduce_sum(x)", 31, 123, 123),
+        ("x: f32[20000000]; return reduce_sum(x)", 611, 2442, 611),
+        ("x: f32[32, 56, 56, 64]; return reduce_sum(x, axis=(0, 1, 2))", 32, 784, 784),
+        ("x: f32[1024, 8, 64]; return reduce_sum(x, axis=(0, 1))", 64, 64, 64),
+        ("x: f32[8, 200000]; return reduce_sum(x)", 8, 196, 196),
+        ("x: f32[32, 64, 112, 112]; return reduce_max(x, axis=(0, 2, 3))", 16, 32, 32),
+    ],
+)
+def test_devices_have_more_chunks(text: str, on_cpu: int, on_device: int, on_cuda: int) -> None:
+    """There are enough for all multiprocessors, whatever the number and the order of axes."""
     passes = ["Expand", "Simplify", "SplitReduce"]
-    for target, count in (("cpu", 31), (target_with_block(64), 123)):
-        text = "x: f32[1000000]; return reduce_sum(x)"
+    for target, count in (("cpu", on_cpu), (target_with_block(64), on_device), ("cuda", on_cuda)):
         graph = pk.ApplyPasses(pk.parse(text), passes, target=target)
         (partial,) = [n for n in graph.nodes if n.op is not None and n.op.name == "partial_reduce"]
-        assert graph.shape(partial.entries[0]) == (count,)
+        assert graph.shape(partial.entries[0])[0] == count
 
 
 def test_partial_reductions_are_not_split_again() -> None:
