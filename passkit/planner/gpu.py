@@ -73,8 +73,9 @@ def elementwise(nest: LoopNest, target: Target) -> Sequence[Action] | None:
 def rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     """Return the schedule of rows that stay in registers; of longer ones, of rows in steps.
 
-    A row has 8 or 16 threads, a warp or a block, by its length. Each thread loads its part of all
-    inputs before it computes. A vector does not cross the end of the last axis.
+    A row has 8 or 16 threads, a warp or a block, by its length and its number of inputs. Each
+    thread loads its part of all inputs before it computes. A vector does not cross the end of the
+    last axis.
 
     Args:
         nest: the nest; without reductions the result is None.
@@ -100,6 +101,10 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
         return _rows_in_steps(nest, target)
     own = -(-vectors // lanes)
     per_block = max(1, 4 * WARP // lanes)
+    threads = per_block * lanes
+    live = own * sum(-(-n * vector // 4) for n in _live(traffic))
+    if target.rules.min_registers + live > target.limits.registers // threads:
+        return _rows_in_steps(nest, target)
     row_parts = [AxisPart(Bind.THREAD_Y, per_block)] if per_block > 1 else []
     parts = []
     if own > 1:
@@ -107,8 +112,6 @@ def rows(nest: LoopNest, target: Target) -> Sequence[Action] | None:
     parts.append(AxisPart(Bind.THREAD_X, lanes))
     if vector > 1:
         parts.append(AxisPart(Bind.VECTOR, vector))
-    live = own * sum(-(-n * vector // 4) for n in _live(traffic))
-    threads = per_block * lanes
     registers = min(target.limits.thread_registers, nest.registers(target.rules) + live)
     blocks = resident_blocks(threads, registers, target.limits)
     return (

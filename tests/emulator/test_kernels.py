@@ -352,6 +352,18 @@ def test_long_rows_are_read_in_several_passes(text: str) -> None:
         assert group.nest.rule == "rows"
 
 
+def test_long_rows_of_two_inputs_are_read_in_several_passes() -> None:
+    """The registers of a block hold a row of one input and not of two: cross entropy."""
+    inputs = "x: f32[2, 32000]; y: f32[2, 32000]"
+    graph = pk.parse(f"{inputs}; return reduce_sum(mul(log_softmax(x), y), axis=1)")
+    (group,) = pk.templates(graph, target="cuda")
+    (kernel,) = plan(graph, target="cuda").attrs["kernel"].values()
+
+    assert group.nest.rule == "rows" and kernel.grid == 2
+    assert kernel.source.count("load_stream<4>(") > 2, "each pass reads vectors"
+    assert not failures_of([("cross entropy", graph, {}, ({},))])
+
+
 def test_packed_updates_in_place() -> None:
     """Adam is one packed kernel whose outputs take the memory of its inputs."""
     _, graph = adam([10, 300, 700, 41])
