@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from passkit.ast import VARIANTS
+from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.templates import (
     AccessTemplates,
     PartTemplates,
@@ -14,7 +15,7 @@ from passkit.dialects.templates import (
     QuotientTemplates,
     VectorTemplates,
 )
-from passkit.errors import RegistryError, nearest
+from passkit.errors import CodeGenError, RegistryError, nearest
 from passkit.ir.features import Features
 from passkit.values.dtype import DType
 from passkit.values.named import NamedRegistry
@@ -104,6 +105,7 @@ class Dialect:
         calls: the functions by name, or by name and dtype, such as "exp/float32".
         vectors: the templates of statements with vectors.
         accesses: the templates of accesses to several elements.
+        loops: the templates of loop IR.
         quotients: the templates of quotients by shared divisors.
         product: multiplies the matrices ``{a}`` (m, k) and ``{b}`` (k, n) into ``{c}``, each a
             pointer and the strides of rows and columns.
@@ -153,6 +155,7 @@ class Dialect:
     calls: Mapping[str, str] = field(factory=dict)
     vectors: VectorTemplates | None = None
     accesses: AccessTemplates | None = None
+    loops: LoopTemplates | None = None
     quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
@@ -186,8 +189,17 @@ class Dialect:
             counts_rows=bool(self.counter),
             has_parts=self.parts is not None,
             has_phases=self.phases is not None,
+            has_warps=self.loops is not None and bool(self.loops.shuffle),
+            has_quotients=self.quotients is not None,
             aliased=self.aliased,
         )
+
+    @property
+    def loop_templates(self) -> LoopTemplates:
+        """The templates of loop IR. Raises: CodeGenError if the language has none."""
+        if self.loops is None:
+            raise CodeGenError(f"dialect {self.name} has no templates of loop IR")
+        return self.loops
 
     def type_of(self, dtype: DType) -> str:
         """Return the scalar type of a dtype. Raises: RegistryError if the language has none."""

@@ -8,10 +8,13 @@ cos and tan of vectors are wrong below 1e-38 in PoCL 3, and not used.
 from itertools import product
 
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.philox import PHILOX
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
 from passkit.dialects.templates import AccessTemplates, PhaseTemplates, ThreadVectorTemplates
 from passkit.dialects.vector_special import gamma_functions
+from passkit.ir.features import MAXIMUM_NUMBER
+from passkit.ir.loop import BarrierScope, Bind, CachePolicy, StorageScope
 
 FLOATS = """\
 static inline {t} absolute_{t}({t} x) {{ return as_{t}(as_{m}(x) & {magnitude}); }}
@@ -258,6 +261,35 @@ for (uint o = get_sub_group_size() / 2; o; o >>= 1) {{
 }}
 barrier(CLK_LOCAL_MEM_FENCE);"""
 
+# Sub-groups are optional, and have no size that all devices agree upon: work-groups wait together.
+LOOPS = LoopTemplates(
+    kernel=("__kernel __attribute__((reqd_work_group_size({x}, {y}, 1))) void {name}({params})"),
+    size="const long {name}_arg",
+    index_types={32: "int", 64: "long"},
+    threads={
+        Bind.GRID: "(int)get_group_id(0)",
+        Bind.THREAD_Y: "(int)get_local_id(1)",
+        Bind.THREAD_X: "(int)get_local_id(0)",
+    },
+    arrays={
+        StorageScope.SHARED: "__local {type} {name}[{extent}] __attribute__((aligned(16)));",
+        StorageScope.REGISTER: "{type} {name}[{extent}];",
+    },
+    spaces={StorageScope.SHARED: "__local", StorageScope.GLOBAL: "__global"},
+    loads=dict.fromkeys(
+        CachePolicy, "vstore{width}(*({space} const {type}{width} *)({at}), 0, {to});"
+    ),
+    load_one="*({to}) = *({at});",
+    store="*({space} {type}{width} *)({at}) = vload{width}(0, {source});",
+    store_stream="*({space} {type}{width} *)({at}) = vload{width}(0, {source});",
+    store_one="*({at}) = *({source});",
+    stream_one="*({at}) = {value};",
+    barriers={
+        BarrierScope.BLOCK: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    },
+    address="(ulong){name}",
+)
+
 OPENCL = register_dialect(
     Dialect(
         name="opencl",
@@ -297,6 +329,7 @@ OPENCL = register_dialect(
         wait="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         accesses=ACCESSES,
+        loops=LOOPS,
         saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",
@@ -308,6 +341,7 @@ OPENCL = register_dialect(
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
             **{f"abs/{k}": f"absolute_{t}" for k, t in WHOLE.items()},  # abs is unsigned
+            f"{MAXIMUM_NUMBER}/float32": "fmax",
             "maximum": "max",
             "minimum": "min",
             **{f"abs/{k}": f"absolute_{t}" for k, t in REAL.items()},

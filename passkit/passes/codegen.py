@@ -82,7 +82,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         threads = ThreadFeatures(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, threads)
         if context.dump is not None and schedule.is_mapped:
-            _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
+            _dump_forms(group, schedule, aliased, kernels[node], context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
         if kernel is not None:
@@ -217,6 +217,7 @@ def _lowered(
     group: Group,
     schedule: Schedule,
     aliased: frozenset[int],
+    dialect: str,
     observe: Observer | None = None,
 ) -> LoweredNest:
     """Return a group of one loop nest, of joined chunks, or a stitched one, in final form.
@@ -225,38 +226,40 @@ def _lowered(
         group: the group.
         schedule: its schedule.
         aliased: the positions of parameters that share storage with another.
+        dialect: the name of the language that prints it.
         observe: called with the name of each transform and the kernel behind it; None for no call.
 
     Raises: CodeGenError if the group cannot be lowered.
     """
     if schedule.is_joined:
         return lower_joined(group, schedule, aliased, observe)
+    features = dialect_of(dialect).features
     if schedule.block is not None:
-        return lower_block(group, schedule, schedule.block, aliased, observe)
+        return lower_block(group, schedule, schedule.block, aliased, observe, features)
     assert schedule.nest is not None
     info = analyze_domain(group.graph)
     assert not isinstance(info, Diagnostic)  # the schedule was made from it
-    return lower_nest(group, schedule, schedule.nest, info, aliased, observe)
+    return lower_nest(group, schedule, schedule.nest, info, aliased, observe, features)
 
 
 def _dump_forms(
-    group: Group, schedule: Schedule, aliased: frozenset[int], name: str, dump: Dump
+    group: Group, schedule: Schedule, aliased: frozenset[int], kernel: Kernel, dump: Dump
 ) -> None:
-    """Write the text of loop IR after each transform, for the kernel ``name`` of a group.
+    """Write the text of loop IR after each transform, for the ``kernel`` of a group.
 
     Those of a pack are of each part, and then of the whole kernel. ``dump`` gives the paths of the
     files, and ``aliased`` are the positions of parameters that share storage with another. Raises:
     OSError if a file cannot be written, CodeGenError if the group cannot be lowered.
     """
 
-    def write(transform: str, kernel: KernelIR | PackIR) -> None:
-        path = dump.path(f"{name}_{transform}").with_suffix(".ir")
-        path.write_text(str(kernel), encoding="utf-8")
+    def write(transform: str, form: KernelIR | PackIR) -> None:
+        path = dump.path(f"{kernel.name}_{transform}").with_suffix(".ir")
+        path.write_text(str(form), encoding="utf-8")
 
     if _has_several_bodies(schedule):
         write("pack", lower_pack(group, schedule, aliased, write).kernel)
     else:
-        _lowered(group, schedule, aliased, write)
+        _lowered(group, schedule, aliased, kernel.dialect, write)
 
 
 def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
@@ -284,7 +287,7 @@ def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozen
     ``aliased`` are the positions of parameters that share storage with another. Raises:
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
-    lowered = _lowered(group, schedule, aliased)
+    lowered = _lowered(group, schedule, aliased, dialect)
     verify(lowered.kernel, IRForm.FINAL, "CodeGen")
     text = print_ir(lowered.kernel, "KERNEL", dialect_of(dialect))
     kernel = _kernel_of_text(text, lowered, group, schedule, dialect)

@@ -59,6 +59,9 @@ class Target:
         costed: whether the numbers are those of a machine, so that groups are compared by them.
         nests: whether single loop nests are scheduled by `passkit.planner`, and lowered through
             loop IR.
+        cooperates: whether blocks of a grid wait for each other and count themselves, and groups of
+            a block's threads wait by themselves, as phases, joined chunks and packs of loop nests
+            need. A target of loop nests without has other kernels for such groups.
         limits: what threads, blocks and multiprocessors of a GPU have.
         machine: the seconds of work, tiles and library calls.
         fusion: thresholds of fusion.
@@ -97,6 +100,7 @@ class Target:
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
     nests: bool = False
+    cooperates: bool = False
     limits: GpuLimits = field(factory=GpuLimits)
     machine: MachineModel = field()
     fusion: FusionHeuristics = field(factory=FusionHeuristics)
@@ -141,6 +145,11 @@ class Target:
     def has_thread_maps(self) -> bool:
         """Whether threads of a GPU have the points of loop nests, which are lowered to loop IR."""
         return self.nests and self.name != "blocks"
+
+    @property
+    def has_maps_only(self) -> bool:
+        """Whether kernels are those of loop nests only, as the language has no others."""
+        return self.has_thread_maps and self.cooperates
 
     @property
     def device(self) -> str:

@@ -38,6 +38,9 @@ SHUFFLE_EXTENSIONS = frozenset(["cl_khr_subgroups", "cl_khr_subgroup_shuffle"])
 """The extensions by which work-items exchange values in registers."""
 REDUCTION_NBYTES = 8
 """Local memory that a reduction needs for each work-item, in bytes: the widest element."""
+EXCHANGE_ARRAYS = 4
+"""Arrays of such elements through which the threads of a loop nest exchange values, at most: two of
+each of two dtypes."""
 
 
 def pyopencl() -> ModuleType:
@@ -508,14 +511,17 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
     Work-groups have a power of two of at most `MAX_BLOCK` items; the device's local memory, less
     that of reductions, is rounded down to KiB. A CPU runs the work-items of a group one after the
     other, so that one is enough; it computes with vectors of the width that it prefers, in tiles
-    of at most `CPU_TILE` points. Other devices get ``shuffles`` from ``limits``.
+    of at most `CPU_TILE` points. On other devices threads have the points of loop nests, as on
+    CUDA, and they get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
-    available = limits.local_nbytes - REDUCTION_NBYTES * block
+    arrays = 1 if limits.is_cpu else EXCHANGE_ARRAYS
+    available = limits.local_nbytes - arrays * REDUCTION_NBYTES * block
     fitted = evolve(target, block=block, scratch=min(target.scratch, available // KIB * KIB))
     if not limits.is_cpu:
-        return evolve(fitted, shuffles=limits.shuffles)
+        threads = evolve(target.limits, block_threads=block)
+        return evolve(fitted, shuffles=limits.shuffles, nests=True, limits=threads)
     simd = limits.vector > 1
     return evolve(
         fitted,
