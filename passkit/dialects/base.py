@@ -51,11 +51,13 @@ class ThreadFeatures:
         access_nbytes: the number of bytes of its widest access; 0 for single elements only.
         has_vector_arithmetic: whether it computes with vectors.
         has_shuffles: whether it exchanges values with its neighbours without memory.
+        has_warps: whether these neighbours are the 32 threads of a warp.
     """
 
     access_nbytes: int = 16
     has_vector_arithmetic: bool = False
     has_shuffles: bool = False
+    has_warps: bool = False
 
 
 @frozen(kw_only=True)
@@ -106,6 +108,7 @@ class Dialect:
         vectors: the templates of statements with vectors.
         accesses: the templates of accesses to several elements.
         loops: the templates of loop IR.
+        warp_loops: those for threads of warps, if others have none.
         quotients: the templates of quotients by shared divisors.
         product: multiplies the matrices ``{a}`` (m, k) and ``{b}`` (k, n) into ``{c}``, each a
             pointer and the strides of rows and columns.
@@ -156,6 +159,7 @@ class Dialect:
     vectors: VectorTemplates | None = None
     accesses: AccessTemplates | None = None
     loops: LoopTemplates | None = None
+    warp_loops: LoopTemplates | None = None
     quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
@@ -170,12 +174,14 @@ class Dialect:
         """Return the dialect for a device whose threads have certain features."""
         fold = self.shuffled if threads.has_shuffles and self.shuffled else self.fold
         accesses = self.accesses
-        if accesses is None and fold == self.fold:
+        loops = self.warp_loops if threads.has_warps and self.warp_loops else self.loops
+        if accesses is None and fold == self.fold and loops is self.loops:
             return self
         if accesses is not None:
             has_arithmetic = threads.has_vector_arithmetic and accesses.vectors is not None
             accesses = evolve(accesses, nbytes=threads.access_nbytes, has_arithmetic=has_arithmetic)
-        return evolve(self, fold=fold, accesses=accesses if threads.access_nbytes else None)
+        accesses = accesses if threads.access_nbytes else None
+        return evolve(self, fold=fold, accesses=accesses, loops=loops)
 
     @property
     def features(self) -> Features:

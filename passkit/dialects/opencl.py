@@ -7,6 +7,8 @@ cos and tan of vectors are wrong below 1e-38 in PoCL 3, and not used.
 
 from itertools import product
 
+from attrs import evolve
+
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
 from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.philox import PHILOX
@@ -290,6 +292,16 @@ LOOPS = LoopTemplates(
     address="(ulong){name}",
 )
 
+# For devices whose sub-groups are known to have the items of a warp.
+WARP_LOOPS = evolve(
+    LOOPS,
+    barriers={
+        BarrierScope.WARP: "sub_group_barrier(CLK_LOCAL_MEM_FENCE);",
+        **LOOPS.barriers,
+    },
+    shuffle="sub_group_shuffle_xor({name}, {o})",
+)
+
 OPENCL = register_dialect(
     Dialect(
         name="opencl",
@@ -330,6 +342,7 @@ OPENCL = register_dialect(
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         accesses=ACCESSES,
         loops=LOOPS,
+        warp_loops=WARP_LOOPS,
         saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",

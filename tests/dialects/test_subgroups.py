@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from attrs import evolve
 import passkit as pk
 from passkit.runtime.opencl import compiler
 from tests.dialects.test_printer import GOLDEN, PROGRAMS
-from tests.opencl import require_pyopencl, target_with_block, with_limits
+from tests.opencl import gpu_target, require_pyopencl, target_with_block, with_limits
 from tests.planned import plan
 
 # Sub-groups of 16 on a device without: what its items exchange goes through local memory.
@@ -91,3 +92,50 @@ def test_an_exchange_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     codegen._kernel.cache_clear()
     assert not np.allclose(results(np.random.default_rng(0), True)[0], plain[0])
     codegen._kernel.cache_clear()
+
+
+WARPS = """
+#define sub_group_barrier(memory) barrier(memory)
+float of_warp(__local float *room, float x, uint o) {
+  const uint own = get_local_id(1) * get_local_size(0) + get_local_id(0);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  room[own] = x;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return room[own ^ o];
+}
+#define sub_group_shuffle_xor(x, o) of_warp(room, x, o)
+"""
+
+
+@pytest.mark.parametrize(
+    ("nest", "used"),
+    [
+        ("x: f32[8, 1000]; return softmax(x)", "sub_group_shuffle_xor(reduce_max_1, o)"),
+        ("x: f32[12, 700]; return reduce_max(x, axis=1)", "sub_group_shuffle_xor(reduce_max_1, o)"),
+        ("x: f32[16, 40]; return softmax(x)", "sub_group_barrier(CLK_LOCAL_MEM_FENCE)"),
+    ],
+)
+def test_loop_nests_of_warps_have_the_same_bits(
+    nest: str, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With emulated sub-groups, rows of loop nests have the bits that they have without."""
+    require_pyopencl()
+    graph = pk.parse(nest)
+    (shape,) = (pk.ApplyPasses(graph, "InferShape").shape(v.entries[0]) for v in graph.inputs)
+    feeds = {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+    targets = [gpu_target(warps=is_warp, shuffles=is_warp) for is_warp in (False, True)]
+    texts: list[str] = []
+
+    def text(kernels: Any, own: Callable[..., str] = compiler.program_text) -> str:
+        texts.append(own(kernels))
+        if "sub_group_" not in texts[-1]:
+            return texts[-1]
+        room = r"\1\n__local float room[256];"
+        return WARPS + re.sub(r"(__kernel [^{]*\{)", room, texts[-1])
+
+    monkeypatch.setattr(compiler, "program_text", text)
+    plain, warps = (pk.compile(graph, target=t)(feeds)[0] for t in targets)
+
+    assert used in texts[-1]
+    assert np.array_equal(plain, warps)
+    np.testing.assert_allclose(plain, pk.interpret(graph, feeds)[0], 1e-5, 1e-6)

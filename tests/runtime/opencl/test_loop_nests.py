@@ -15,6 +15,8 @@ from passkit.passes import codegen
 from tests.nest_kernels import feeds_of, graphs, stitched_graphs
 from tests.opencl import gpu_target, require_pyopencl, with_limits
 from tests.planned import plan
+from tests.random_stitches import random_stitch
+from tests.test_random_stitches import agree
 
 require_pyopencl()
 o = pk.ops
@@ -74,6 +76,22 @@ def test_stitched_nests() -> None:
         (kernel,) = run(graph, keep_together=[together]).kernels
 
         assert isinstance(kernel.ast, KernelIR), name
+
+
+STITCHES = (*range(12), 50)
+"""Seeds of random stitches; 50 copies a padded operand in several steps."""
+
+
+def test_random_stitches() -> None:
+    """Random groups of several nests are right, most of them as one block of loop IR."""
+    kinds = []
+    for seed in STITCHES:
+        graph, names = random_stitch(seed)
+        exe = pk.compile(graph, target=gpu_target(), keep_together=names)
+        agree(graph, exe)
+        kinds += [isinstance(k.ast, KernelIR) for k in exe.kernels]
+
+    assert sum(kinds) > len(kinds) / 2
 
 
 def test_kernels_without_schedules_of_nests() -> None:
