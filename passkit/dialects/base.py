@@ -50,14 +50,12 @@ class ThreadFeatures:
     Attributes:
         access_nbytes: the number of bytes of its widest access; 0 for single elements only.
         has_vector_arithmetic: whether it computes with vectors.
-        has_shuffles: whether it exchanges values with its neighbours without memory.
-        has_warps: whether these neighbours are the 32 threads of a warp.
+        has_shuffles: whether the threads of a warp exchange values without memory.
     """
 
     access_nbytes: int = 16
     has_vector_arithmetic: bool = False
     has_shuffles: bool = False
-    has_warps: bool = False
 
 
 @frozen(kw_only=True)
@@ -84,7 +82,6 @@ class Dialect:
         thread_reversed: one from the last iteration to the first.
         fold: combines the partial results ``{acc}`` of all threads by ``{combine}`` of ``a`` and
             ``b``, and declares the result; for languages without vectors.
-        shuffled: the same as ``fold`` for threads that exchange values without memory.
         first: stands in front of a statement that the first thread of a tile executes alone.
         wait: a barrier of the threads of a tile.
         memory: the ``{memory}`` of barriers: of a kernel in general, and of one that loads its own
@@ -108,7 +105,7 @@ class Dialect:
         vectors: the templates of statements with vectors.
         accesses: the templates of accesses to several elements.
         loops: the templates of loop IR.
-        warp_loops: those for threads of warps, if others have none.
+        shuffle_loops: those for threads that exchange values without memory, if others do not.
         quotients: the templates of quotients by shared divisors.
         product: multiplies the matrices ``{a}`` (m, k) and ``{b}`` (k, n) into ``{c}``, each a
             pointer and the strides of rows and columns.
@@ -137,7 +134,6 @@ class Dialect:
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     thread_reversed: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
     fold: str = ""
-    shuffled: str = ""
     first: str = ""
     wait: str = ""
     memory: tuple[str, str] = ("", "")
@@ -159,7 +155,7 @@ class Dialect:
     vectors: VectorTemplates | None = None
     accesses: AccessTemplates | None = None
     loops: LoopTemplates | None = None
-    warp_loops: LoopTemplates | None = None
+    shuffle_loops: LoopTemplates | None = None
     quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
@@ -172,16 +168,15 @@ class Dialect:
 
     def for_threads(self, threads: ThreadFeatures) -> Dialect:
         """Return the dialect for a device whose threads have certain features."""
-        fold = self.shuffled if threads.has_shuffles and self.shuffled else self.fold
-        accesses = self.accesses
-        loops = self.warp_loops if threads.has_warps and self.warp_loops else self.loops
-        if accesses is None and fold == self.fold and loops is self.loops:
+        accesses, loops = self.accesses, self.loops
+        if threads.has_shuffles and self.shuffle_loops is not None:
+            loops = self.shuffle_loops
+        if accesses is None and loops is self.loops:
             return self
         if accesses is not None:
             has_arithmetic = threads.has_vector_arithmetic and accesses.vectors is not None
             accesses = evolve(accesses, nbytes=threads.access_nbytes, has_arithmetic=has_arithmetic)
-        accesses = accesses if threads.access_nbytes else None
-        return evolve(self, fold=fold, accesses=accesses, loops=loops)
+        return evolve(self, accesses=accesses if threads.access_nbytes else None, loops=loops)
 
     @property
     def features(self) -> Features:

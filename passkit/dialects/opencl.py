@@ -240,29 +240,6 @@ ACCESSES = AccessTemplates(
     vectors=VECTORS,
 )
 
-# The same sums in the same order as without sub-groups: the last steps, within a sub-group, are
-# shuffles, which each sub-group executes by itself. The sizes of groups are powers of two.
-SHUFFLED = """\
-__local {type} *{name}_all = (__local {type} *)joined;
-{name}_all[get_local_id(0)] = {acc};
-for (uint o = get_local_size(0) / 2; o >= get_sub_group_size(); o >>= 1) {{
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (get_local_id(0) < o) {{
-    const {type} a = {name}_all[get_local_id(0)];
-    const {type} b = {name}_all[get_local_id(0) + o];
-    {name}_all[get_local_id(0)] = {combine};
-  }}
-}}
-barrier(CLK_LOCAL_MEM_FENCE);
-{type} {name} = {name}_all[get_sub_group_local_id()];
-for (uint o = get_sub_group_size() / 2; o; o >>= 1) {{
-  const {type} other = sub_group_shuffle_xor({name}, o);
-  const {type} a = get_sub_group_local_id() & o ? other : {name};
-  const {type} b = get_sub_group_local_id() & o ? {name} : other;
-  {name} = {combine};
-}}
-barrier(CLK_LOCAL_MEM_FENCE);"""
-
 # Sub-groups are optional, and have no size that all devices agree upon: work-groups wait together.
 LOOPS = LoopTemplates(
     kernel=("__kernel __attribute__((reqd_work_group_size({x}, {y}, 1))) void {name}({params})"),
@@ -293,7 +270,7 @@ LOOPS = LoopTemplates(
 )
 
 # For devices whose sub-groups are known to have the items of a warp.
-WARP_LOOPS = evolve(
+SHUFFLE_LOOPS = evolve(
     LOOPS,
     barriers={
         BarrierScope.WARP: "sub_group_barrier(CLK_LOCAL_MEM_FENCE);",
@@ -336,13 +313,12 @@ OPENCL = register_dialect(
             "const {type} {name} = {name}_all[0];\n"
             "barrier(CLK_LOCAL_MEM_FENCE);"
         ),
-        shuffled=SHUFFLED,
         first="if (get_local_id(0) == 0)",
         wait="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         accesses=ACCESSES,
         loops=LOOPS,
-        warp_loops=WARP_LOOPS,
+        shuffle_loops=SHUFFLE_LOOPS,
         saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",

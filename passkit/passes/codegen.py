@@ -79,7 +79,7 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         schedule = schedules[node] if schedules is not None else _default_schedule(group, target)
         plan = shared[node] if shared is not None else plan_shared(group, schedule)
         aliased = frozenset[int]() if storage is None else _aliased_positions(node, storage)
-        threads = ThreadFeatures(target.access, target.simd, target.shuffles, target.warps)
+        threads = ThreadFeatures(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, threads)
         if context.dump is not None and schedule.is_mapped:
             printer = dialect_of(target.dialect).for_threads(threads)

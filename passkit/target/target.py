@@ -52,8 +52,8 @@ class Target:
         block: threads of a block, or work-items of a work-group.
         access: bytes of the widest access of a thread.
         simd: whether a thread computes with all elements of an access at once.
-        shuffles: whether threads of a sub-group exchange values without memory.
-        warps: whether these sub-groups have the threads of a warp.
+        shuffles: whether the threads of a warp, which are a sub-group, exchange values without
+            memory. Only OpenCL has targets that do and others that do not.
         grows: whether a call may have more scratch than ``scratch`` where its sizes need it.
         curve: pairs of bytes that a kernel moves and bytes a second, in place of ``bandwidth``;
             ``passkit doctor --calibrate`` measures it.
@@ -97,7 +97,6 @@ class Target:
     access: int = 16
     simd: bool = False
     shuffles: bool = False
-    warps: bool = False
     grows: bool = False
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True

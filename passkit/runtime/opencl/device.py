@@ -81,8 +81,8 @@ class OpenClLimits:
         exact: Whether division and square root can be rounded correctly.
         denormal: Whether float32 has denormals.
         subgroups: Whether it has sub-groups, in any extension.
-        shuffles: Whether it has the extensions `SHUFFLE_EXTENSIONS`, which kernels here use.
-        warps: Whether sub-groups are known to have the 32 work-items of a warp.
+        shuffles: Whether it has the extensions `SHUFFLE_EXTENSIONS`, which kernels here use, and
+            its sub-groups are known to have the 32 work-items of a warp.
         is_cpu: Whether it is a CPU.
     """
 
@@ -98,7 +98,6 @@ class OpenClLimits:
     denormal: bool
     subgroups: bool
     shuffles: bool
-    warps: bool
     is_cpu: bool
 
 
@@ -489,8 +488,7 @@ def limits_of(cl: ModuleType, handle: Any) -> OpenClLimits:
         exact=bool(config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         denormal=bool(config & cl.device_fp_config.DENORM),
         subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
-        shuffles=extensions >= SHUFFLE_EXTENSIONS,
-        warps=_sub_group_size(cl, handle) == WARP,
+        shuffles=extensions >= SHUFFLE_EXTENSIONS and _sub_group_size(cl, handle) == WARP,
         is_cpu=bool(handle.type & cl.device_type.CPU),
     )
 
@@ -533,7 +531,7 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
     that of reductions, is rounded down to KiB. A CPU runs the work-items of a group one after the
     other, so that one is enough; it computes with vectors of the width that it prefers, in tiles
     of at most `CPU_TILE` points. On other devices threads have the points of loop nests, as on
-    CUDA, and they get ``shuffles`` and ``warps`` from ``limits``.
+    CUDA, and they get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
@@ -542,8 +540,7 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
     fitted = evolve(target, block=block, scratch=min(target.scratch, available // KIB * KIB))
     if not limits.is_cpu:
         threads = evolve(target.limits, block_threads=block)
-        warps = limits.shuffles and limits.warps
-        return evolve(fitted, shuffles=limits.shuffles, warps=warps, nests=True, limits=threads)
+        return evolve(fitted, shuffles=limits.shuffles, nests=True, limits=threads)
     simd = limits.vector > 1
     return evolve(
         fitted,

@@ -42,7 +42,6 @@ GPU = OpenClLimits(
     denormal=True,
     subgroups=True,
     shuffles=False,
-    warps=False,
     is_cpu=False,
 )
 
@@ -63,8 +62,6 @@ def test_targets_are_fitted_to_limits() -> None:
     own = fit_target(expected, GPU)
     assert own == evolve(expected, nests=True, limits=GpuLimits(block_threads=256))
     assert fit_target(expected, evolve(GPU, shuffles=True)).shuffles
-    with_both = [fit_target(expected, evolve(GPU, shuffles=x, warps=True)) for x in (True, False)]
-    assert [t.warps for t in with_both] == [True, False]
     assert (small.block, small.scratch, small.limits.block_threads) == (128, 12 << 10, 128)
     cpus = [fit_target(expected, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
     assert [(t.block, t.access, t.simd) for t in cpus] == [(1, 0, False), (1, 32, True)]
@@ -79,14 +76,14 @@ def test_targets_are_fitted_to_limits() -> None:
         ("", 32, False),
     ],
 )
-def test_sub_groups_of_32_items_are_warps(extension: str, size: int, expected: bool) -> None:
+def test_sub_groups_of_32_items_exchange_values(extension: str, size: int, expected: bool) -> None:
     """Extensions of two vendors tell how many items a sub-group has; else it is not known."""
     own = devices.device().handle
 
     class Handle:
-        """The device, with another extension."""
+        """The device, with other extensions."""
 
-        extensions = f"{own.extensions} {extension}"
+        extensions = f"cl_khr_subgroups cl_khr_subgroup_shuffle {extension}"
 
         def get_info(self, _: int) -> int:
             return size
@@ -94,7 +91,7 @@ def test_sub_groups_of_32_items_are_warps(extension: str, size: int, expected: b
         def __getattr__(self, name: str) -> Any:
             return getattr(own, name)
 
-    assert devices.limits_of(pyopencl(), Handle()).warps == expected
+    assert devices.limits_of(pyopencl(), Handle()).shuffles == expected
 
 
 def test_pocl_gets_narrower_vectors() -> None:
