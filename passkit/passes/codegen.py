@@ -173,20 +173,18 @@ def _kernel(
     Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race;
     RegistryError if there is no such dialect.
     """
-    group = held.value
+    group, printer = held.value, dialect_of(dialect).for_threads(threads)
     if schedule.is_mapped:
         if _has_several_bodies(schedule):
             return _pack_kernel(group, schedule, dialect, aliased)
-        printer = dialect_of(dialect).for_threads(threads)
         return _nest_kernel(group, schedule, printer, aliased)
-    if not dialect_of(dialect).grid:
+    if not printer.grid:
         reason = (
             schedule.no_nest or "its schedule is for another target; run SchedulePlan for this one"
         )
         raise CodeGenError(f"{group}: dialect {dialect} has kernels of loop nests only: {reason}")
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
-    printer = dialect_of(dialect).for_threads(threads)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     aliased_names = frozenset(ast.params[k].name for k in aliased)
     text = print_kernel(ast, "KERNEL", printer, aliased_names, sizes)

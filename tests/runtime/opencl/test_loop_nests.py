@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import passkit as pk
+from passkit import xp
 from passkit.ast.stage import KernelAST
 from passkit.errors import DeviceError
 from passkit.ir.loop import KernelIR
@@ -147,3 +148,22 @@ def test_a_step_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     feeds = feeds_of(graph)
 
     assert not np.allclose(exe(feeds)[0], pk.interpret(graph, feeds)[0], atol=1e-2)
+
+
+def test_arrays_on_a_gpu_are_only_enqueued(rng: Any) -> None:
+    """The registered target has loop nests on a GPU; later runs of a sequence launch them, too."""
+    kernels: list[Any] = []
+    with with_limits(is_cpu=False):
+        for _ in range(4):
+            host = rng.standard_normal((37, 1000)).astype(np.float32)
+            x = xp.asarray(host, device="opencl:0")
+            with xp.inspect() as runs:
+                e = xp.exp(x - xp.max(x, axis=1, keepdims=True))
+                y = e / xp.sum(e, axis=1, keepdims=True)
+                xp.eval(y)
+            exact = np.exp(host.astype(np.float64) - host.max(axis=1, keepdims=True))
+            exact /= exact.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(y.numpy(), exact, 1e-5)
+            kernels += runs[0].executable.kernels
+
+    assert kernels and all(isinstance(k.ast, KernelIR) for k in kernels)
