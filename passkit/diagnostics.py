@@ -204,6 +204,7 @@ TEXTS: dict[str, str] = {
     "pack.part_nests": "one of its parts has several loop nests",
     "pack.registers": "part {part} counts on {own} threads on a multiprocessor, and the kernel has "
     "{all}",
+    "pack.target": "kernels of target {target} have one loop nest each",
     "pack.threads": "part {part} has blocks of {threads} threads, of which a block of {all} has no "
     "whole number, or which are no whole warps",
     "phase.order": "it needs a value that a later phase computes",

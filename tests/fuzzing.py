@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from unittest.mock import patch
 
@@ -83,6 +83,15 @@ def opencl_of(case: Case) -> Target:
     return evolve(OPENCL, tile=min(case.tile, OPENCL.tile), block=block, access=access, simd=simd)
 
 
+def opencl_gpu_of(case: Case) -> Target:
+    """An OpenCL device for which loop nests are scheduled as for a GPU, whatever it is."""
+    return evolve(OPENCL, tile=min(case.tile, OPENCL.tile), nests=True)
+
+
+OF_OPENCL = (opencl_of, opencl_gpu_of)
+"""The targets of OpenCL devices."""
+
+
 def options(case: Case, target: Targets = target_of) -> dict[str, Any]:
     """Return the options that a case is compiled with."""
     return {"target": target(case), "fusion": case.fusion}
@@ -107,7 +116,7 @@ def check_all(
             failures.append(Failure(case, said(error)))
     together(plans.values())
     failed = {f.case.seed for f in failures}
-    by = check_opencl if target is opencl_of else check
+    by = partial(check_opencl, target=target) if target in OF_OPENCL else check
     with continued(plans):
         for case in cases:
             if case.seed not in failed and (what := by(case, compared)) is not None:
@@ -156,7 +165,7 @@ def check_blocks(case: Case, compared: Any = None) -> str | None:
     return _elsewhere(case, blocks_of, compared)
 
 
-def check_opencl(case: Case, compared: Any = None) -> str | None:
+def check_opencl(case: Case, compared: Any = None, target: Targets = opencl_of) -> str | None:
     """Return what is wrong with a case on an OpenCL device, or None.
 
     A warning is wrong too, but for those of operators that have no kernel there, such as scans.
@@ -164,14 +173,14 @@ def check_opencl(case: Case, compared: Any = None) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", pk.InterpretedWarning)
-        return _elsewhere(case, opencl_of, compared)
+        return _elsewhere(case, target, compared)
 
 
 def _elsewhere(case: Case, target: Targets, compared: Any) -> str | None:
     try:
         exe = pk.compile(case.graph, **options(case, target))
         for where, feeds, results, before in runs(exe, case, compared):
-            if target is opencl_of:
+            if target in OF_OPENCL:
                 _must_be_opencls(exe)
                 for how, again in _given(exe, feeds, results, before):
                     _same(f"{where}, {how}", again, results)

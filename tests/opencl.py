@@ -13,7 +13,14 @@ import passkit as pk
 from passkit.dialects import dialect_of
 from passkit.program.executable import Executable
 from passkit.runtime.device.pool import DevicePool
-from passkit.runtime.opencl.device import BufferSource, OpenClDevice, device, new_pool, pool_of
+from passkit.runtime.opencl.device import (
+    BufferSource,
+    OpenClDevice,
+    device,
+    fit_target,
+    new_pool,
+    pool_of,
+)
 from passkit.target import Target, target_of
 
 BLOCKS = (1, 64, 256)
@@ -28,6 +35,12 @@ def require_pyopencl() -> Any:
 def target_with_block(block: int, **changes: Any) -> Target:
     """Return the OpenCL target with a number of work-items in a group, whatever the device."""
     return evolve(target_of("opencl"), block=block, **changes)
+
+
+def gpu_target(**changes: Any) -> Target:
+    """Return the OpenCL target of a GPU, with which the device schedules loop nests as one."""
+    limits = evolve(device().limits, is_cpu=False)
+    return evolve(fit_target(target_of("opencl"), limits), **changes)
 
 
 def opencl_device() -> OpenClDevice:

@@ -98,6 +98,9 @@ class Context:
             return self._product(a, b)
         if op in ("//", "%") and b.is_literal and b.low.item() > 0:
             return self._divided(op, a, int(b.low.item()))
+        if op == "^" and b.is_literal and a.is_exact and not a.terms:
+            numbers = a.low ^ b.low
+            return Affine((), numbers, numbers)
         return self.unknown()
 
     def _product(self, a: Affine, b: Affine) -> Affine:

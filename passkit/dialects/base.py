@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import evolve, field, frozen
 
 from passkit.ast import VARIANTS
+from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.templates import (
     AccessTemplates,
     PartTemplates,
@@ -14,7 +15,7 @@ from passkit.dialects.templates import (
     QuotientTemplates,
     VectorTemplates,
 )
-from passkit.errors import RegistryError, nearest
+from passkit.errors import CodeGenError, RegistryError, nearest
 from passkit.ir.features import Features
 from passkit.values.dtype import DType
 from passkit.values.named import NamedRegistry
@@ -49,7 +50,7 @@ class ThreadFeatures:
     Attributes:
         access_nbytes: the number of bytes of its widest access; 0 for single elements only.
         has_vector_arithmetic: whether it computes with vectors.
-        has_shuffles: whether it exchanges values with its neighbours without memory.
+        has_shuffles: whether the threads of a warp exchange values without memory.
     """
 
     access_nbytes: int = 16
@@ -80,7 +81,6 @@ class Dialect:
         thread_reversed: one from the last iteration to the first.
         fold: combines the partial results ``{acc}`` of all threads by ``{combine}`` of ``a`` and
             ``b``, and declares the result; for languages without vectors.
-        shuffled: the same as ``fold`` for threads that exchange values without memory.
         first: stands in front of a statement that the first thread of a tile executes alone.
         wait: a barrier of the threads of a tile.
         memory: the ``{memory}`` of barriers: of a kernel in general, and of one that loads its own
@@ -103,6 +103,8 @@ class Dialect:
         calls: the functions by name, or by name and dtype, such as "exp/float32".
         vectors: the templates of statements with vectors.
         accesses: the templates of accesses to several elements.
+        loops: the templates of loop IR.
+        shuffle_loops: those for threads that exchange values without memory, if others do not.
         quotients: the templates of quotients by shared divisors.
         product: multiplies the matrices ``{a}`` (m, k) and ``{b}`` (k, n) into ``{c}``, each a
             pointer and the strides of rows and columns.
@@ -130,7 +132,6 @@ class Dialect:
     thread: str = "for (int64_t {var} = {start}; {var} < {stop}; ++{var})"
     thread_reversed: str = "for (int64_t {var} = {stop}; {var}-- > {start};)"
     fold: str = ""
-    shuffled: str = ""
     first: str = ""
     wait: str = ""
     memory: tuple[str, str] = ("", "")
@@ -151,6 +152,8 @@ class Dialect:
     calls: Mapping[str, str] = field(factory=dict)
     vectors: VectorTemplates | None = None
     accesses: AccessTemplates | None = None
+    loops: LoopTemplates | None = None
+    shuffle_loops: LoopTemplates | None = None
     quotients: QuotientTemplates | None = None
     product: str = ""
     parts: PartTemplates | None = None
@@ -163,14 +166,15 @@ class Dialect:
 
     def for_threads(self, threads: ThreadFeatures) -> Dialect:
         """Return the dialect for a device whose threads have certain features."""
-        fold = self.shuffled if threads.has_shuffles and self.shuffled else self.fold
-        accesses = self.accesses
-        if accesses is None and fold == self.fold:
+        accesses, loops = self.accesses, self.loops
+        if threads.has_shuffles and self.shuffle_loops is not None:
+            loops = self.shuffle_loops
+        if accesses is None and loops is self.loops:
             return self
         if accesses is not None:
             has_arithmetic = threads.has_vector_arithmetic and accesses.vectors is not None
             accesses = evolve(accesses, nbytes=threads.access_nbytes, has_arithmetic=has_arithmetic)
-        return evolve(self, fold=fold, accesses=accesses if threads.access_nbytes else None)
+        return evolve(self, accesses=accesses if threads.access_nbytes else None, loops=loops)
 
     @property
     def features(self) -> Features:
@@ -184,8 +188,17 @@ class Dialect:
             counts_rows=bool(self.counter),
             has_parts=self.parts is not None,
             has_phases=self.phases is not None,
+            has_warps=self.loops is not None and bool(self.loops.shuffle),
+            has_quotients=self.quotients is not None,
             aliased=self.aliased,
         )
+
+    @property
+    def loop_templates(self) -> LoopTemplates:
+        """The templates of loop IR. Raises: CodeGenError if the language has none."""
+        if self.loops is None:
+            raise CodeGenError(f"dialect {self.name} has no templates of loop IR")
+        return self.loops
 
     def type_of(self, dtype: DType) -> str:
         """Return the scalar type of a dtype. Raises: RegistryError if the language has none."""

@@ -21,7 +21,6 @@ from passkit.ir.loop import (
     Barrier,
     BarrierScope,
     Bind,
-    CachePolicy,
     Declare,
     DivideVector,
     Fence,
@@ -35,7 +34,6 @@ from passkit.ir.loop import (
     PrepareDivisor,
     Return,
     Stmt,
-    StorageScope,
     StoreStmt,
     ThreadIndex,
     VectorLoad,
@@ -44,21 +42,9 @@ from passkit.ir.loop import (
     walk_statements,
 )
 from passkit.ir.rewrite import substitute
+from passkit.values.dtype import int64
 
 INDENT = "  "
-THREADS = {
-    Bind.GRID: "blockIdx.x",
-    Bind.THREAD_Y: "threadIdx.y",
-    Bind.THREAD_X: "threadIdx.x",
-}
-LOADS = {
-    CachePolicy.STREAM: "load_stream",
-    CachePolicy.KEEP: "load_kept",
-    CachePolicy.CHANGING: "load_changing",
-    CachePolicy.SHARED: "load_shared",
-}
-BARRIERS = {BarrierScope.WARP: "__syncwarp();", BarrierScope.BLOCK: "__syncthreads();"}
-INDEX_TYPES = {32: "int", 64: "int64_t"}
 
 
 @frozen
@@ -66,15 +52,15 @@ class LoopExpressions(Scalars):
     """Expressions of loop IR.
 
     Attributes:
-        indices: the variables of index arithmetic, whose type in C is ``index_type``. Where one is
-            a value, it is converted to int64_t.
-        index_type: "int" or "int64_t".
+        indices: the variables of index arithmetic, of 32 or 64 bits. Where one is a value,
+            it is converted to 64 bits.
         threads: the texts of thread and block indices.
+        as_integer: the template of the address of a pointer, as an integer.
     """
 
-    indices: frozenset[str] = field(default=frozenset(), kw_only=True)
-    index_type: str = field(default="int", kw_only=True)
-    threads: Mapping[Bind, str] = field(factory=lambda: THREADS, kw_only=True)
+    indices: frozenset[str] = field(kw_only=True)
+    threads: Mapping[Bind, str] = field(kw_only=True)
+    as_integer: str = field(kw_only=True)
 
     @cached_property
     def of_values(self) -> LoopExpressions:
@@ -88,15 +74,19 @@ class LoopExpressions(Scalars):
                 pass
             case ThreadIndex(bind):
                 text = self.threads[bind]
-                return (text, ATOM) if self.inside else (f"(int64_t){text}", UNARY)
+                return (text, ATOM) if self.inside else (self._as_value(text), UNARY)
             case IsAligned(buffers, nbytes):
-                bits = " | ".join(f"(uint64_t){b}" for b in buffers)
+                bits = " | ".join(self.as_integer.format(name=b) for b in buffers)
                 return f"(({bits}) & {nbytes - 1}) == 0", PRECEDENCE["=="]
             case Call("near_reciprocal" | "reciprocal" as name, (a,)):
                 return f"{name}({self.expr(a)})", ATOM
             case Var(name) if name in self.indices and not self.inside:
-                return f"(int64_t){name}", UNARY
+                return self._as_value(name), UNARY
         return super().leveled(x)
+
+    def _as_value(self, text: str) -> str:
+        """Return an index as a value of 64 bits."""
+        return f"({self.dialect.type_of(int64)}){text}"
 
     def index(self, x: Expr, outer: int = 0) -> str:
         """Return the text of an index inside an expression of precedence ``outer``.
@@ -130,7 +120,7 @@ def print_ir(kernel: KernelIR, name: str, dialect: Dialect) -> str:
         name: the name of its function.
         dialect: the language; it has types, literals and functions.
 
-    Raises: CodeGenError for a statement that the final form does not have.
+    Raises: CodeGenError for a statement that the final form, or the language, does not have.
     """
     return IRPrinter(kernel, dialect).text(name)
 
@@ -141,19 +131,24 @@ class IRPrinter:
     Args:
         kernel: the kernel.
         dialect: the language.
-        threads: the texts of thread and block indices.
-        barriers: the texts of barriers.
+        threads: the texts of thread and block indices; None for those of the language.
+        barriers: the texts of barriers; None for those of the language.
+
+    Raises: CodeGenError if the language has no loop IR.
     """
 
     def __init__(
         self,
         kernel: KernelIR,
         dialect: Dialect,
-        threads: Mapping[Bind, str] = THREADS,
-        barriers: Mapping[BarrierScope, str] = BARRIERS,
+        threads: Mapping[Bind, str] | None = None,
+        barriers: Mapping[BarrierScope, str] | None = None,
     ) -> None:
-        self.kernel, self.dialect, self.barriers = kernel, dialect, barriers
-        self.index_type = INDEX_TYPES[kernel.index_bits]
+        self.kernel, self.dialect, self.loops = kernel, dialect, dialect.loop_templates
+        self.barriers = self.loops.barriers if barriers is None else barriers
+        self.index_type = self.loops.index_types[kernel.index_bits]
+        self.scopes = {b.name: b.scope for b in (*kernel.params, *kernel.arrays)}
+        self.dtypes = {b.name: b.dtype for b in (*kernel.params, *kernel.arrays)}
         indices = frozenset(_index_variables(kernel))
         self.exprs = LoopExpressions(
             dialect,
@@ -161,8 +156,8 @@ class IRPrinter:
             frozenset(),
             {},
             indices=indices,
-            index_type=self.index_type,
-            threads=threads,
+            threads=self.loops.threads if threads is None else threads,
+            as_integer=self.loops.address,
         )
         self.exprs.positions.update(indices)
         self.lines: list[str] = []
@@ -170,12 +165,13 @@ class IRPrinter:
 
     def text(self, name: str) -> str:
         """Return the text of the function."""
-        kernel, launch = self.kernel, self.kernel.launch
+        kernel, launch, loops = self.kernel, self.kernel.launch, self.loops
         params = [self._param(b) for b in kernel.params]
-        params += ["unsigned *counters"] if kernel.counters else []
-        params += [f"const int64_t {n}_arg" for n in kernel.sizes]
-        bounds = f"__launch_bounds__({launch.threads}, {launch.blocks})"
-        self._line(f'extern "C" __global__ void {bounds} {name}({", ".join(params)}) {{')
+        params += [self._of_language("counters", loops.counters)] if kernel.counters else []
+        params += [loops.size.format(name=n) for n in kernel.sizes]
+        shape = {"threads": launch.threads, "x": launch.x, "y": launch.y, "blocks": launch.blocks}
+        head = loops.kernel.format(name=name, params=", ".join(params), **shape)
+        self._line(f"{head} {{")
         self.depth += 1
         for n in kernel.sizes:
             self._line(f"const {self.index_type} {n} = ({self.index_type}){n}_arg;")
@@ -199,9 +195,14 @@ class IRPrinter:
 
     def array(self, b: LoopBuffer) -> str:
         """Return the declaration of an array."""
-        shared = "__shared__ " if b.scope is StorageScope.SHARED else ""
         kind = self.dialect.type_of(b.dtype)
-        return f"{shared}__align__(16) {kind} {b.name}[{b.extent}];"
+        return self.loops.arrays[b.scope].format(type=kind, name=b.name, extent=b.extent)
+
+    def _of_language(self, what: str, template: str) -> str:
+        """Return a template. Raises: CodeGenError if the language has none of ``what``."""
+        if not template:
+            raise CodeGenError(f"dialect {self.dialect.name} has no {what} in loop IR")
+        return template
 
     def _line(self, text: str) -> None:
         """Add a line."""
@@ -236,13 +237,13 @@ class IRPrinter:
                 self._line(f"{var.name} = {x.expr(value)};")
             case StoreStmt(buffer, index, value, stream):
                 self._store(buffer, index, value, stream)
-            case VectorLoad():
-                to, at = x.pointer(s.target, s.at), x.pointer(s.buffer, s.index)
-                self._line(f"{LOADS[s.access]}<{s.width}>({to}, {at});")
-            case VectorStore():
-                at, source = x.pointer(s.buffer, s.index), x.pointer(s.source, s.at)
-                function = "store_stream" if s.stream else "store_vector"
-                self._line(f"{function}<{s.width}>({at}, {source});")
+            case VectorLoad(target, to, buffer, index, width, access):
+                template = (self.loops.load_one if width == 1 else "") or self.loops.loads[access]
+                self._vector(template, buffer, index, width, to=x.pointer(target, to))
+            case VectorStore(buffer, index, source, at, width, stream):
+                several = self.loops.store_stream if stream else self.loops.store
+                template = (self.loops.store_one if width == 1 else "") or several
+                self._vector(template, buffer, index, width, source=x.pointer(source, at))
             case PrepareDivisor(name, value):
                 self._line(self._quotients.prepare.format(name=name, value=value.name))
             case DivideVector(target, source, divisor):
@@ -252,9 +253,10 @@ class IRPrinter:
             case WarpReduce():
                 self._warp_reduce(s)
             case Barrier(scope):
-                self._line(self.barriers[scope])
+                barrier = self.barriers.get(scope, "")
+                self._line(self._of_language(f"barriers of a {scope.value}", barrier))
             case Fence():
-                self._line("if (threadIdx.x == 0 && threadIdx.y == 0) __threadfence();")
+                self._line(self.loops.fence)
             case LastBlock(counter, count):
                 self._last_block(x.index(counter), count)
             case Return():
@@ -277,9 +279,16 @@ class IRPrinter:
         """Print the store of one element."""
         text = self.exprs.expr(value)
         if stream:
-            self._line(f"store_one({self.exprs.pointer(buffer, index)}, {text});")
+            at = self.exprs.pointer(buffer, index)
+            self._line(self.loops.stream_one.format(at=at, value=text))
         else:
             self._line(f"{buffer}[{self.exprs.index(index)}] = {text};")
+
+    def _vector(self, template: str, buffer: str, index: Expr, width: int, **texts: str) -> None:
+        """Print a vector access to a buffer; ``texts`` have the pointer to the registers."""
+        kind = self.dialect.type_of(self.dtypes[buffer])
+        space, at = self.loops.spaces[self.scopes[buffer]], self.exprs.pointer(buffer, index)
+        self._line(template.format(type=kind, space=space, at=at, width=width, **texts))
 
     def _warp_reduce(self, s: WarpReduce) -> None:
         """Print a butterfly of shuffles.
@@ -295,7 +304,8 @@ class IRPrinter:
         self._line("#pragma unroll")
         self._line(f"for (int o = {s.lanes // 2}; o; o /= 2) {{")
         self.depth += 1
-        self._line(f"const {kind} other = __shfl_xor_sync(0xffffffffu, {name}, o);")
+        shuffle = self._of_language("shuffles", self.loops.shuffle).format(name=name, o="o")
+        self._line(f"const {kind} other = {shuffle};")
         if not is_symmetric:
             lower, upper = Var("lower", dtype), Var("upper", dtype)
             thread = self.exprs.threads[Bind.THREAD_X]
@@ -312,14 +322,10 @@ class IRPrinter:
         The fence behind the atomic addition, and the barrier, let all threads see what other blocks
         stored before they fenced and added.
         """
-        self._line("__shared__ bool is_last;")
-        self._line("if (threadIdx.x == 0 && threadIdx.y == 0) {")
-        self._line(f"  is_last = atomicAdd(counters + {counter}, 1u) == {count - 1}u;")
-        self._line(f"  if (is_last) counters[{counter}] = 0;")
-        self._line("  __threadfence();")
-        self._line("}")
-        self._line("__syncthreads();")
-        self._line("if (!is_last) return;")
+        for line in self.loops.last_block.format(
+            counter=counter, count=f"{count - 1}u"
+        ).splitlines():
+            self._line(line)
 
     def _loop(self, s: For) -> None:
         """Print a loop. Raises: CodeGenError if it is neither serial nor unrolled."""

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from passkit.ast import FUNCTIONS
 from passkit.dialects.base import NARROW_CASTS, SCALARS, Dialect, register_dialect
+from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.philox import PHILOX
 from passkit.dialects.scalar_special import GAMMA, SERIES
 from passkit.dialects.templates import QuotientTemplates
 from passkit.ir.features import MAXIMUM_NUMBER
+from passkit.ir.loop import BarrierScope, Bind, CachePolicy, StorageScope
 
 REAL = {"float32": "float", "float64": "double"}
 SPECIAL = ("digamma", "trigamma", "igamma", "igammac", "betainc", "zeta")
@@ -259,12 +261,53 @@ QUOTIENTS = QuotientTemplates(
     near_reciprocal="near_reciprocal({x})",
 )
 
+LOOPS = LoopTemplates(
+    kernel=('extern "C" __global__ void __launch_bounds__({threads}, {blocks}) {name}({params})'),
+    size="const int64_t {name}_arg",
+    index_types={32: "int", 64: "int64_t"},
+    threads={
+        Bind.GRID: "blockIdx.x",
+        Bind.THREAD_Y: "threadIdx.y",
+        Bind.THREAD_X: "threadIdx.x",
+    },
+    arrays={
+        StorageScope.SHARED: "__shared__ __align__(16) {type} {name}[{extent}];",
+        StorageScope.REGISTER: "__align__(16) {type} {name}[{extent}];",
+    },
+    spaces=dict.fromkeys(StorageScope, ""),
+    loads={
+        CachePolicy.STREAM: "load_stream<{width}>({to}, {at});",
+        CachePolicy.KEEP: "load_kept<{width}>({to}, {at});",
+        CachePolicy.CHANGING: "load_changing<{width}>({to}, {at});",
+        CachePolicy.SHARED: "load_shared<{width}>({to}, {at});",
+    },
+    store="store_vector<{width}>({at}, {source});",
+    store_stream="store_stream<{width}>({at}, {source});",
+    stream_one="store_one({at}, {value});",
+    barriers={BarrierScope.WARP: "__syncwarp();", BarrierScope.BLOCK: "__syncthreads();"},
+    shuffle="__shfl_xor_sync(0xffffffffu, {name}, {o})",
+    address="(uint64_t){name}",
+    fence="if (threadIdx.x == 0 && threadIdx.y == 0) __threadfence();",
+    counters="unsigned *counters",
+    last_block=(
+        "__shared__ bool is_last;\n"
+        "if (threadIdx.x == 0 && threadIdx.y == 0) {{\n"
+        "  is_last = atomicAdd(counters + {counter}, 1u) == {count};\n"
+        "  if (is_last) counters[{counter}] = 0;\n"
+        "  __threadfence();\n"
+        "}}\n"
+        "__syncthreads();\n"
+        "if (!is_last) return;"
+    ),
+)
+
 CUDA = register_dialect(
     Dialect(
         name="cuda",
         language="cuda",
         buffer="{const}{type} *__restrict__ {name}",
         aliased="{const}{type} *{name}",
+        loops=LOOPS,
         quotients=QUOTIENTS,
         cast="convert<{type}>({value})",
         casts=NARROW_CASTS,

@@ -7,11 +7,16 @@ cos and tan of vectors are wrong below 1e-38 in PoCL 3, and not used.
 
 from itertools import product
 
+from attrs import evolve
+
 from passkit.dialects.base import NARROW_CASTS, Dialect, register_dialect
+from passkit.dialects.loop_templates import LoopTemplates
 from passkit.dialects.philox import PHILOX
 from passkit.dialects.scalar_special import GAMMA, INVERSE_ERF, SERIES
 from passkit.dialects.templates import AccessTemplates, PhaseTemplates, ThreadVectorTemplates
 from passkit.dialects.vector_special import gamma_functions
+from passkit.ir.features import MAXIMUM_NUMBER
+from passkit.ir.loop import BarrierScope, Bind, CachePolicy, StorageScope
 
 FLOATS = """\
 static inline {t} absolute_{t}({t} x) {{ return as_{t}(as_{m}(x) & {magnitude}); }}
@@ -235,28 +240,44 @@ ACCESSES = AccessTemplates(
     vectors=VECTORS,
 )
 
-# The same sums in the same order as without sub-groups: the last steps, within a sub-group, are
-# shuffles, which each sub-group executes by itself. The sizes of groups are powers of two.
-SHUFFLED = """\
-__local {type} *{name}_all = (__local {type} *)joined;
-{name}_all[get_local_id(0)] = {acc};
-for (uint o = get_local_size(0) / 2; o >= get_sub_group_size(); o >>= 1) {{
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (get_local_id(0) < o) {{
-    const {type} a = {name}_all[get_local_id(0)];
-    const {type} b = {name}_all[get_local_id(0) + o];
-    {name}_all[get_local_id(0)] = {combine};
-  }}
-}}
-barrier(CLK_LOCAL_MEM_FENCE);
-{type} {name} = {name}_all[get_sub_group_local_id()];
-for (uint o = get_sub_group_size() / 2; o; o >>= 1) {{
-  const {type} other = sub_group_shuffle_xor({name}, o);
-  const {type} a = get_sub_group_local_id() & o ? other : {name};
-  const {type} b = get_sub_group_local_id() & o ? {name} : other;
-  {name} = {combine};
-}}
-barrier(CLK_LOCAL_MEM_FENCE);"""
+# Sub-groups are optional, and have no size that all devices agree upon: work-groups wait together.
+LOOPS = LoopTemplates(
+    kernel=("__kernel __attribute__((reqd_work_group_size({x}, {y}, 1))) void {name}({params})"),
+    size="const long {name}_arg",
+    index_types={32: "int", 64: "long"},
+    threads={
+        Bind.GRID: "(int)get_group_id(0)",
+        Bind.THREAD_Y: "(int)get_local_id(1)",
+        Bind.THREAD_X: "(int)get_local_id(0)",
+    },
+    arrays={
+        StorageScope.SHARED: "__local {type} {name}[{extent}] __attribute__((aligned(16)));",
+        StorageScope.REGISTER: "{type} {name}[{extent}];",
+    },
+    spaces={StorageScope.SHARED: "__local", StorageScope.GLOBAL: "__global"},
+    loads=dict.fromkeys(
+        CachePolicy, "vstore{width}(*({space} const {type}{width} *)({at}), 0, {to});"
+    ),
+    load_one="*({to}) = *({at});",
+    store="*({space} {type}{width} *)({at}) = vload{width}(0, {source});",
+    store_stream="*({space} {type}{width} *)({at}) = vload{width}(0, {source});",
+    store_one="*({at}) = *({source});",
+    stream_one="*({at}) = {value};",
+    barriers={
+        BarrierScope.BLOCK: "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    },
+    address="(ulong){name}",
+)
+
+# For devices whose sub-groups are known to have the items of a warp.
+SHUFFLE_LOOPS = evolve(
+    LOOPS,
+    barriers={
+        BarrierScope.WARP: "sub_group_barrier(CLK_LOCAL_MEM_FENCE);",
+        **LOOPS.barriers,
+    },
+    shuffle="sub_group_shuffle_xor({name}, {o})",
+)
 
 OPENCL = register_dialect(
     Dialect(
@@ -292,11 +313,12 @@ OPENCL = register_dialect(
             "const {type} {name} = {name}_all[0];\n"
             "barrier(CLK_LOCAL_MEM_FENCE);"
         ),
-        shuffled=SHUFFLED,
         first="if (get_local_id(0) == 0)",
         wait="barrier({memory});",
         memory=("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
         accesses=ACCESSES,
+        loops=LOOPS,
+        shuffle_loops=SHUFFLE_LOOPS,
         saturate="saturated_{type}_{source}({value})",
         wide="l",  # a long long has 128 bits
         truth="(({value}) != 0)",
@@ -308,6 +330,7 @@ OPENCL = register_dialect(
         scalars={"bool": "uchar", **WHOLE, **REAL, "float16": "ushort", "bfloat16": "ushort"},
         calls={
             **{f"abs/{k}": f"absolute_{t}" for k, t in WHOLE.items()},  # abs is unsigned
+            f"{MAXIMUM_NUMBER}/float32": "fmax",
             "maximum": "max",
             "minimum": "min",
             **{f"abs/{k}": f"absolute_{t}" for k, t in REAL.items()},

@@ -15,7 +15,7 @@ from itertools import groupby
 from textwrap import wrap
 
 from passkit.dialects.base import Dialect
-from passkit.dialects.c_printer import BARRIERS, INDENT, INDEX_TYPES, THREADS, IRPrinter
+from passkit.dialects.c_printer import INDENT, IRPrinter
 from passkit.ir.loop import BarrierScope, Bind, LoopBuffer, StorageScope
 from passkit.ir.pack import PackedNest, PackIR, PackPhase
 
@@ -44,6 +44,7 @@ class _PackPrinter:
 
     def __init__(self, pack: PackIR, name: str, dialect: Dialect) -> None:
         self.pack, self.name, self.dialect = pack, name, dialect
+        self.loops = dialect.loop_templates
         names = [*(b.name for b in pack.params), *pack.sizes]
         self.position = {n: k for k, n in enumerate(names)}
         self.tables: list[str] = []
@@ -153,12 +154,12 @@ class _PackPrinter:
             kind = self._pointer(b)
             word = self._word([p.buffers[k] for p in nest.parts])
             lines.append(f"{kind}const {b.name} = ({kind}){word};")
-        index_type = INDEX_TYPES[kernel.index_bits]
+        index_type = self.loops.index_types[kernel.index_bits]
         for k, n in enumerate(kernel.sizes):
             word = self._word([p.sizes[k] for p in nest.parts])
             lines.append(f"const {index_type} {n} = ({index_type}){word};")
         more, threads = self._threads(nest)
-        barriers = dict(BARRIERS)
+        barriers = dict(self.loops.barriers)
         if kernel.launch.threads < self.pack.launch.threads:
             barriers[BarrierScope.BLOCK] = f"wait_of_group(pack_group, {kernel.launch.threads});"
         printer = IRPrinter(kernel, self.dialect, threads, barriers)
@@ -182,7 +183,7 @@ class _PackPrinter:
     def _threads(self, nest: PackedNest) -> tuple[list[str], dict[Bind, str]]:
         """Return definitions of block and thread indices of a nest, and their texts."""
         own, whole = nest.kernel.launch, self.pack.launch
-        texts, lines = {**THREADS, Bind.GRID: "pack_block"}, []
+        texts, lines = {**self.loops.threads, Bind.GRID: "pack_block"}, []
         if own.x != whole.x:
             lines.append(f"const int pack_x = threadIdx.x % {own.x};")
             texts[Bind.THREAD_X] = "pack_x"

@@ -196,7 +196,7 @@ class _Packing:
         plan = outline_group(group_in(node), self.target)
         if isinstance(plan, Diagnostic) or plan.multi_nest is not None or plan.phase_outputs:
             return None
-        if self.target.nests and _has_no_nest(group_in(node), self.target):
+        if self.target.has_maps_only and _has_no_nest(group_in(node), self.target):
             return None
         if not plan.seconds and self.target.lanes == 1 and has_one_tile(plan):
             return 0.0

@@ -54,6 +54,8 @@ class Features:
         counts_rows: whether the coordinates of rows are counted instead of divided.
         has_parts: whether parts of packed kernels are functions.
         has_phases: whether it has functions for the phases of a kernel.
+        has_warps: whether the threads of a warp exchange values, and wait for each other alone.
+        has_quotients: whether it has quotients by shared divisors.
         aliased: how it marks buffers that share memory with another; "" if it does not.
     """
 
@@ -64,4 +66,6 @@ class Features:
     counts_rows: bool = False
     has_parts: bool = False
     has_phases: bool = False
+    has_warps: bool = False
+    has_quotients: bool = False
     aliased: str = ""

@@ -18,7 +18,7 @@ from passkit.checks.pack_races import check_pack_races
 from passkit.checks.stage_races import check_stage_races
 from passkit.diagnostics import Diagnostic
 from passkit.dialects import dialect_of
-from passkit.dialects.base import ThreadFeatures, language_of
+from passkit.dialects.base import Dialect, ThreadFeatures, language_of
 from passkit.dialects.c_printer import print_ir
 from passkit.dialects.pack_printer import print_pack
 from passkit.errors import CodeGenError, ScheduleError
@@ -82,7 +82,8 @@ def codegen(graph: Graph, context: PassContext) -> Graph:
         threads = ThreadFeatures(target.access, target.simd, target.shuffles)
         kernels[node] = make_kernel(group, schedule, plan, target.dialect, aliased, threads)
         if context.dump is not None and schedule.is_mapped:
-            _dump_forms(group, schedule, aliased, kernels[node].name, context.dump)
+            printer = dialect_of(target.dialect).for_threads(threads)
+            _dump_forms(group, schedule, aliased, kernels[node].name, printer, context.dump)
     for node in graph.nodes:
         kernel = operator_kernel(graph, node, target.dialect)
         if kernel is not None:
@@ -172,19 +173,18 @@ def _kernel(
     Raises: CodeGenError if the group cannot be lowered or printed, or its kernel has a race;
     RegistryError if there is no such dialect.
     """
-    group = held.value
+    group, printer = held.value, dialect_of(dialect).for_threads(threads)
     if schedule.is_mapped:
         if _has_several_bodies(schedule):
             return _pack_kernel(group, schedule, dialect, aliased)
-        return _nest_kernel(group, schedule, dialect, aliased)
-    if not dialect_of(dialect).grid:
+        return _nest_kernel(group, schedule, printer, aliased)
+    if not printer.grid:
         reason = (
             schedule.no_nest or "its schedule is for another target; run SchedulePlan for this one"
         )
         raise CodeGenError(f"{group}: dialect {dialect} has kernels of loop nests only: {reason}")
     raw, tiles = lower(group, schedule, shared)
     ast, sizes = pool_sizes(raw)
-    printer = dialect_of(dialect).for_threads(threads)
     ops = tuple(n.op.name for n in group.ops if n.op is not None)
     aliased_names = frozenset(ast.params[k].name for k in aliased)
     text = print_kernel(ast, "KERNEL", printer, aliased_names, sizes)
@@ -217,6 +217,7 @@ def _lowered(
     group: Group,
     schedule: Schedule,
     aliased: frozenset[int],
+    dialect: Dialect,
     observe: Observer | None = None,
 ) -> LoweredNest:
     """Return a group of one loop nest, of joined chunks, or a stitched one, in final form.
@@ -225,38 +226,46 @@ def _lowered(
         group: the group.
         schedule: its schedule.
         aliased: the positions of parameters that share storage with another.
+        dialect: the language, for the threads of the device.
         observe: called with the name of each transform and the kernel behind it; None for no call.
 
     Raises: CodeGenError if the group cannot be lowered.
     """
     if schedule.is_joined:
         return lower_joined(group, schedule, aliased, observe)
+    features = dialect.features
     if schedule.block is not None:
-        return lower_block(group, schedule, schedule.block, aliased, observe)
+        return lower_block(group, schedule, schedule.block, aliased, observe, features)
     assert schedule.nest is not None
     info = analyze_domain(group.graph)
     assert not isinstance(info, Diagnostic)  # the schedule was made from it
-    return lower_nest(group, schedule, schedule.nest, info, aliased, observe)
+    return lower_nest(group, schedule, schedule.nest, info, aliased, observe, features)
 
 
 def _dump_forms(
-    group: Group, schedule: Schedule, aliased: frozenset[int], name: str, dump: Dump
+    group: Group,
+    schedule: Schedule,
+    aliased: frozenset[int],
+    name: str,
+    dialect: Dialect,
+    dump: Dump,
 ) -> None:
     """Write the text of loop IR after each transform, for the kernel ``name`` of a group.
 
     Those of a pack are of each part, and then of the whole kernel. ``dump`` gives the paths of the
-    files, and ``aliased`` are the positions of parameters that share storage with another. Raises:
-    OSError if a file cannot be written, CodeGenError if the group cannot be lowered.
+    files, ``aliased`` are the positions of parameters that share storage with another, ``dialect``
+    is the language. Raises: OSError if a file cannot be written, CodeGenError if the group cannot
+    be lowered.
     """
 
-    def write(transform: str, kernel: KernelIR | PackIR) -> None:
+    def write(transform: str, form: KernelIR | PackIR) -> None:
         path = dump.path(f"{name}_{transform}").with_suffix(".ir")
-        path.write_text(str(kernel), encoding="utf-8")
+        path.write_text(str(form), encoding="utf-8")
 
     if _has_several_bodies(schedule):
         write("pack", lower_pack(group, schedule, aliased, write).kernel)
     else:
-        _lowered(group, schedule, aliased, write)
+        _lowered(group, schedule, aliased, dialect, write)
 
 
 def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
@@ -278,16 +287,18 @@ def _pack_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozen
     return evolve(kernel, phases=tuple(zip(lowered.phase_blocks, seconds, strict=True)))
 
 
-def _nest_kernel(group: Group, schedule: Schedule, dialect: str, aliased: frozenset[int]) -> Kernel:
+def _nest_kernel(
+    group: Group, schedule: Schedule, dialect: Dialect, aliased: frozenset[int]
+) -> Kernel:
     """Return the kernel of a group of one loop nest, of two, or a stitched one, in loop IR.
 
     ``aliased`` are the positions of parameters that share storage with another. Raises:
     CodeGenError if the group cannot be lowered or printed, or its kernel has a race.
     """
-    lowered = _lowered(group, schedule, aliased)
+    lowered = _lowered(group, schedule, aliased, dialect)
     verify(lowered.kernel, IRForm.FINAL, "CodeGen")
-    text = print_ir(lowered.kernel, "KERNEL", dialect_of(dialect))
-    kernel = _kernel_of_text(text, lowered, group, schedule, dialect)
+    text = print_ir(lowered.kernel, "KERNEL", dialect)
+    kernel = _kernel_of_text(text, lowered, group, schedule, dialect.name)
     check_races(lowered.kernel, kernel.name, lowered.sizes, lowered.blocks)
     return kernel
 

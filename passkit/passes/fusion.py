@@ -54,7 +54,7 @@ def fusion(graph: Graph, context: PassContext) -> Graph:
     fused, log = contract(graph, fusion_plan), fusion_plan.log
     if context.keep_together:
         fused = with_phases(fused, context)
-    if context.target.nests:
+    if context.target.has_maps_only:
         fused, log = with_joins(fused, context, log)
     if fusion_plan.packs:
         fused, log = pack(fused, context, log)

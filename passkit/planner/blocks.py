@@ -257,8 +257,9 @@ def _with_memory(
     plan = with_arrays(nest, BlockSchedule(threads, 1, maps, is_early=True))
     if plan.shared_nbytes > EARLY_NBYTES:
         plan = with_arrays(nest, evolve(plan, is_early=False))
-    if plan.shared_nbytes > STATIC_SHARED_NBYTES:
-        data = {"nbytes": plan.shared_nbytes, "limit": STATIC_SHARED_NBYTES}
+    limit = min(STATIC_SHARED_NBYTES, target.scratch)
+    if plan.shared_nbytes > limit:
+        data = {"nbytes": plan.shared_nbytes, "limit": limit}
         return Diagnostic("memory.shared", data)
     blocks = min(
         MULTIPROCESSOR_NBYTES // (plan.shared_nbytes + 1024),

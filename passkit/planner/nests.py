@@ -21,7 +21,8 @@ from passkit.schedule.rules import (
 from passkit.schedule.schedule import Schedule
 from passkit.target import Target
 
-register_built_in_rules("cuda", (("transpose", transpose), *RULES))
+for _dialect in ("cuda", "opencl"):
+    register_built_in_rules(_dialect, (("transpose", transpose), *RULES))
 
 
 def plan_nest(info: DomainInfo, schedule: Schedule, target: Target) -> RuleResult[NestSchedule]:

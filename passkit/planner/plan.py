@@ -74,7 +74,7 @@ def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
     Returns: the schedule, or why there is none, or none with such maps. Measurements are ignored.
     """
     schedule = plan_group(group, target)
-    if isinstance(schedule, Diagnostic) or not target.has_thread_maps:
+    if isinstance(schedule, Diagnostic) or not target.has_maps_only:
         return schedule
     mapped = with_block(group, schedule, target)
     if mapped.is_mapped:
@@ -87,7 +87,7 @@ def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
 
     None if it has, or needs none: for groups of one loop nest, and on other targets.
     """
-    if not target.has_thread_maps:
+    if not target.has_maps_only:
         return None
     schedule = outline_group(group, target)
     if not isinstance(schedule, Schedule):
@@ -132,7 +132,8 @@ def _plan(
     joined = _joined(held.value, target) if phased else None
     if joined is not None:
         return joined
-    phases = plan_phased(held.value, target, plan_mapped) if phased else None
+    plan_phase = plan_mapped if target.has_maps_only else outline_group
+    phases = plan_phased(held.value, target, plan_phase) if phased else None
     if isinstance(phases, Schedule):
         return phases
     if not target.has_thread_maps:
@@ -167,7 +168,7 @@ def _joined(group: Group, target: Target) -> Schedule | None:
 
     Returns: None for other groups and targets.
     """
-    if not target.has_thread_maps:
+    if not target.has_maps_only:
         return None
     phase_outputs = joined_phases(group.graph)
     if phase_outputs is None:
@@ -190,6 +191,8 @@ def _with_loop_nests(group: Group, schedule: Schedule, target: Target) -> Schedu
     if schedule.multi_nest is not None:
         return schedule
     if schedule.composition is Composition.PACKED:
+        if not target.cooperates:
+            return evolve(schedule, no_nest=Diagnostic("pack.target", {"target": target.name}))
         return _with_pack(group, target)
     info = analyze_domain(group.graph)
     assert isinstance(info, DomainInfo)  # the schedule was made from it

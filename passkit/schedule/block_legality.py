@@ -46,9 +46,12 @@ def check_block(schedule: BlockSchedule, nest: BlockNest, target: Target) -> Dia
             problem = _check_points(number, part, own)
         if problem is not None:
             return problem
-    nbytes = with_arrays(nest, schedule).shared_nbytes
-    if nbytes > STATIC_SHARED_NBYTES:
-        return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": STATIC_SHARED_NBYTES})
+    nbytes, limit = (
+        with_arrays(nest, schedule).shared_nbytes,
+        min(STATIC_SHARED_NBYTES, target.scratch),
+    )
+    if nbytes > limit:
+        return Diagnostic("memory.shared", {"nbytes": nbytes, "limit": limit})
     return None
 
 

@@ -18,7 +18,7 @@ _targets: NamedRegistry[Target] = NamedRegistry("target", SettingError, unknown=
 @cache
 def _register_shipped() -> None:
     """Register the targets that passkit ships, where nobody has registered one of the name."""
-    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=448, nests=True)
+    cuda = Target("cuda", "cuda", 1, 48 * KIB, max_arguments=448, nests=True, cooperates=True)
     shipped = {
         "cpu": cpu(),
         "interpret": evolve(cpu(), name="interpret"),

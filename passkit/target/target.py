@@ -52,13 +52,17 @@ class Target:
         block: threads of a block, or work-items of a work-group.
         access: bytes of the widest access of a thread.
         simd: whether a thread computes with all elements of an access at once.
-        shuffles: whether threads of a sub-group exchange values without memory.
+        shuffles: whether the threads of a warp, which are a sub-group, exchange values without
+            memory. Only OpenCL has targets that do and others that do not.
         grows: whether a call may have more scratch than ``scratch`` where its sizes need it.
         curve: pairs of bytes that a kernel moves and bytes a second, in place of ``bandwidth``;
             ``passkit doctor --calibrate`` measures it.
         costed: whether the numbers are those of a machine, so that groups are compared by them.
         nests: whether single loop nests are scheduled by `passkit.planner`, and lowered through
             loop IR.
+        cooperates: whether blocks of a grid wait for each other and count themselves, and groups of
+            a block's threads wait by themselves, as phases, joined chunks and packs of loop nests
+            need. A target of loop nests without has other kernels for such groups.
         limits: what threads, blocks and multiprocessors of a GPU have.
         machine: the seconds of work, tiles and library calls.
         fusion: thresholds of fusion.
@@ -97,6 +101,7 @@ class Target:
     curve: tuple[tuple[int, float], ...] = ()
     costed: bool = True
     nests: bool = False
+    cooperates: bool = False
     limits: GpuLimits = field(factory=GpuLimits)
     machine: MachineModel = field()
     fusion: FusionHeuristics = field(factory=FusionHeuristics)
@@ -141,6 +146,11 @@ class Target:
     def has_thread_maps(self) -> bool:
         """Whether threads of a GPU have the points of loop nests, which are lowered to loop IR."""
         return self.nests and self.name != "blocks"
+
+    @property
+    def has_maps_only(self) -> bool:
+        """Whether kernels are those of loop nests only, as the language has no others."""
+        return self.has_thread_maps and self.cooperates
 
     @property
     def device(self) -> str:

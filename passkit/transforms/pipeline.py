@@ -14,6 +14,7 @@ from passkit.ast.stage import Buffer, KernelAST, Level, Loop, Phase, Place, Stag
 from passkit.ast.stage import Part as StagePart
 from passkit.diagnostics import Diagnostic
 from passkit.errors import CodeGenError
+from passkit.ir.features import Features
 from passkit.ir.index import literal
 from passkit.ir.loop import KernelIR, LoopBuffer, StorageScope
 from passkit.schedule.block import BlockSchedule
@@ -40,10 +41,12 @@ from passkit.transforms.short_rows import ShortRowBuilder
 from passkit.transforms.simplify import simplify
 from passkit.transforms.transposes import TransposeBuilder
 from passkit.transforms.vectorize import guard_alignment, vectorize
+from passkit.transforms.wait_in_blocks import wait_in_blocks
 from passkit.values.dtype import int64, is_narrow
 from passkit.values.size import Extent
 
 Observer = Callable[[str, KernelIR], None]
+Transform = Callable[[KernelIR], KernelIR]
 TRANSFORMS = (
     bind_threads,
     vectorize,
@@ -63,6 +66,10 @@ BLOCK_TRANSFORMS = (
 """Those for stitched kernels, in which nothing is bound to threads any more."""
 
 
+ALL = Features(name="all", has_warps=True, has_quotients=True)
+"""The features of a language that needs no other transforms than these."""
+
+
 @frozen
 class LoweredNest:
     """A kernel in final form.
@@ -79,7 +86,11 @@ class LoweredNest:
 
 
 def scalar_stages(
-    group: Group, info: DomainInfo, schedule: Schedule, nest: NestSchedule
+    group: Group,
+    info: DomainInfo,
+    schedule: Schedule,
+    nest: NestSchedule,
+    features: Features = ALL,
 ) -> KernelAST:
     """Return the stages of a group, with the values between them in registers.
 
@@ -88,6 +99,7 @@ def scalar_stages(
         info: its iteration domain.
         schedule: its stages, with the usual storage of values between them.
         nest: which of these values stay in registers, and which are computed again.
+        features: those of the language.
     """
     in_registers = tuple(StagedValue(value, Place.LANES) for value in nest.staged)
     loop_nest = LoopNest(info, schedule.stages, schedule.staged)
@@ -96,7 +108,8 @@ def scalar_stages(
     ast, _ = lower_single_nest(group, plain, plan_shared(group, plain))
     dtypes = [e.dtype for n in group.graph.nodes for e in n.entries]
     has_narrow = any(d is not None and is_narrow(d) for d in dtypes)
-    return mark_quotients(with_lost_nans(legalize_floats(ast) if has_narrow else ast))
+    ast = with_lost_nans(legalize_floats(ast) if has_narrow else ast)
+    return mark_quotients(ast) if features.has_quotients else ast
 
 
 def lower_nest(
@@ -106,6 +119,7 @@ def lower_nest(
     info: DomainInfo,
     aliased: frozenset[int],
     observe: Observer | None = None,
+    features: Features = ALL,
 ) -> LoweredNest:
     """Lower a group of one loop nest for a GPU.
 
@@ -116,19 +130,27 @@ def lower_nest(
         info: its iteration domain.
         aliased: the positions of parameters that may share memory with another.
         observe: called with the name of each transform and the kernel behind it.
+        features: those of the language.
     """
-    ast = scalar_stages(group, info, schedule, nest)
+    ast = scalar_stages(group, info, schedule, nest, features)
     names = frozenset(ast.params[k].name for k in aliased)
     builder = _builder_of(nest)(ast, info.domain, nest, names)
     kernel, sizes, blocks = builder.kernel(_index_bits(ast, info, nest))
     if observe is not None:
         observe("build_loops", kernel)
-    return LoweredNest(_transformed(kernel, TRANSFORMS, observe), sizes, blocks)
+    transforms = transforms_for(TRANSFORMS, features)
+    return LoweredNest(_transformed(kernel, transforms, observe), sizes, blocks)
+
+
+def transforms_for(transforms: Sequence[Transform], features: Features) -> Sequence[Transform]:
+    """Return the passes for a language: without quotients where it has none, and without warps."""
+    own = [t for t in transforms if features.has_quotients or t is not divide_rows]
+    return own if features.has_warps else [*own, wait_in_blocks]
 
 
 def _transformed(
     kernel: KernelIR,
-    transforms: Sequence[Callable[[KernelIR], KernelIR]],
+    transforms: Sequence[Transform],
     observe: Observer | None,
 ) -> KernelIR:
     """Return the kernel behind some passes; ``observe`` is called with the name of each."""
@@ -145,6 +167,7 @@ def lower_block(
     block: BlockSchedule,
     aliased: frozenset[int],
     observe: Observer | None = None,
+    features: Features = ALL,
 ) -> LoweredNest:
     """Lower a stitched group for a GPU.
 
@@ -154,6 +177,7 @@ def lower_block(
         block: how the threads of a block share out its parts.
         aliased: the positions of parameters that may share memory with another.
         observe: called with the name of each transform and the kernel behind it.
+        features: those of the language.
 
     Raises: CodeGenError if the schedule was made for another group.
     """
@@ -162,7 +186,7 @@ def lower_block(
         raise CodeGenError(
             f"{group} has other parts than its schedule; run SchedulePlan on this graph"
         )
-    nest = evolve(nest, parts=tuple(_with_short_forms(nest, p) for p in nest.parts))
+    nest = evolve(nest, parts=tuple(_with_short_forms(nest, p, features) for p in nest.parts))
     names = frozenset(nest.params[k].name for k in aliased)
     limit = (1 << 31) - max((n for _, _, n in block.arrays), default=0)
     extents = [*(b.extent for b in nest.params), nest.tiles]
@@ -170,11 +194,15 @@ def lower_block(
     kernel, sizes, blocks = BlockBuilder(nest, block, names).kernel(32 if fits else 64)
     if observe is not None:
         observe("build_block", kernel)
-    return LoweredNest(_transformed(kernel, BLOCK_TRANSFORMS, observe), sizes, blocks)
+    transforms = transforms_for(BLOCK_TRANSFORMS, features)
+    return LoweredNest(_transformed(kernel, transforms, observe), sizes, blocks)
 
 
-def _with_short_forms(nest: BlockNest, part: BlockPart) -> BlockPart:
-    """Return a part with shorter forms of maxima and quotients, and without narrow floats."""
+def _with_short_forms(nest: BlockNest, part: BlockPart, features: Features) -> BlockPart:
+    """Return a part with shorter forms of maxima and quotients, and without narrow floats.
+
+    Quotients have none where the language has no ``features`` for them.
+    """
     if isinstance(part, ProductPart):
         return part
     phase = Phase(
@@ -183,7 +211,8 @@ def _with_short_forms(nest: BlockNest, part: BlockPart) -> BlockPart:
     )
     arrays = (*nest.params, *nest.shared)
     ast = KernelAST(arrays, (), _registers_of(part, {b.name for b in arrays}), (phase,))
-    ast = mark_quotients(with_lost_nans(legalize_floats(ast)))
+    ast = with_lost_nans(legalize_floats(ast))
+    ast = mark_quotients(ast) if features.has_quotients else ast
     stages = [s for s in ast.phases[0].parts[0].stages if isinstance(s, Stage)]
     return evolve(part, stages=tuple(stages))
 

@@ -208,7 +208,7 @@ class _Copy:
         stop = literal(self.batches * step)
         loop = For(first, literal(0), stop, Bind.SERIAL, body, step)
         fills = [fill(self.values, r) for r in self.regions] if has_fills else []
-        return unrolled(index_var("once"), 1, *fills, loop) if fills else loop
+        return unrolled(index_var("filled_once"), 1, *fills, loop) if fills else loop
 
     def _own(self) -> Expr:
         """Return the place of a vector among those of a thread."""

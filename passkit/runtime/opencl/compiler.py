@@ -83,7 +83,8 @@ def build(
         kernels: The kernels.
         device: The device.
         target: Its ``block`` is the number of work-items that a group should have; groups are
-            smaller where the registers of a kernel require it.
+            smaller where the registers of a kernel require it. Kernels of loop IR have a number of
+            their own.
 
     Returns:
         Each kernel by its key.
@@ -94,7 +95,8 @@ def build(
         CacheError: where other users may write to the cache folder.
     """
     by_key = kernels_by_key(kernels)
-    builder = OpenClKernelBuilder(device, compiler_options(device, target.block))
+    block = max([target.block, *(n for k in by_key.values() if isinstance(n := k.block, int))])
+    builder = OpenClKernelBuilder(device, compiler_options(device, block))
     return {
         key: OpenClKernel(
             by_key[key], device, functions, group_size(functions, target.block, device)

@@ -17,6 +17,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from passkit.errors import DeviceError, MissingDependencyError
+from passkit.ir.loop import WARP
 from passkit.runtime.device.external_arrays import ExternalArray
 from passkit.runtime.device.interface import check_process, is_registered
 from passkit.runtime.device.launcher import IS_NATIVE, DriverCalls, Pool
@@ -36,8 +37,16 @@ POCL_MAX_VECTOR = 8
 """The most floats of a vector that PoCL's compiler handles."""
 SHUFFLE_EXTENSIONS = frozenset(["cl_khr_subgroups", "cl_khr_subgroup_shuffle"])
 """The extensions by which work-items exchange values in registers."""
+SUB_GROUP_SIZES = (
+    ("cl_nv_device_attribute_query", "WARP_SIZE_NV"),
+    ("cl_amd_device_attribute_query", "WAVEFRONT_WIDTH_AMD"),
+)
+"""The extensions by which devices report the work-items of sub-groups, and what is asked."""
 REDUCTION_NBYTES = 8
 """Local memory that a reduction needs for each work-item, in bytes: the widest element."""
+EXCHANGE_ARRAYS = 4
+"""Arrays of such elements through which the threads of a loop nest exchange values, at most: two of
+each of two dtypes."""
 
 
 def pyopencl() -> ModuleType:
@@ -72,7 +81,8 @@ class OpenClLimits:
         exact: Whether division and square root can be rounded correctly.
         denormal: Whether float32 has denormals.
         subgroups: Whether it has sub-groups, in any extension.
-        shuffles: Whether it has the extensions `SHUFFLE_EXTENSIONS`, which kernels here use.
+        shuffles: Whether it has the extensions `SHUFFLE_EXTENSIONS`, which kernels here use, and
+            its sub-groups are known to have the 32 work-items of a warp.
         is_cpu: Whether it is a CPU.
     """
 
@@ -478,9 +488,21 @@ def limits_of(cl: ModuleType, handle: Any) -> OpenClLimits:
         exact=bool(config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT),
         denormal=bool(config & cl.device_fp_config.DENORM),
         subgroups=bool(extensions & {"cl_khr_subgroups", "cl_intel_subgroups"}),
-        shuffles=extensions >= SHUFFLE_EXTENSIONS,
+        shuffles=extensions >= SHUFFLE_EXTENSIONS and _sub_group_size(cl, handle) == WARP,
         is_cpu=bool(handle.type & cl.device_type.CPU),
     )
+
+
+def _sub_group_size(cl: ModuleType, handle: Any) -> int | None:
+    """Return the work-items of each sub-group of a device; None where that is not known.
+
+    ``cl`` is the module pyopencl, ``handle`` its device.
+    """
+    extensions = handle.extensions.split()
+    for extension, name in SUB_GROUP_SIZES:
+        if extension in extensions:
+            return int(handle.get_info(getattr(cl.device_info, name)))
+    return None
 
 
 def _vector_width(handle: Any) -> int:
@@ -508,14 +530,17 @@ def fit_target(target: Target, limits: OpenClLimits) -> Target:
     Work-groups have a power of two of at most `MAX_BLOCK` items; the device's local memory, less
     that of reductions, is rounded down to KiB. A CPU runs the work-items of a group one after the
     other, so that one is enough; it computes with vectors of the width that it prefers, in tiles
-    of at most `CPU_TILE` points. Other devices get ``shuffles`` from ``limits``.
+    of at most `CPU_TILE` points. On other devices threads have the points of loop nests, as on
+    CUDA, and they get ``shuffles`` from ``limits``.
     """
     largest = min(target.block, MAX_BLOCK, limits.block)
     block = 1 if limits.is_cpu else power_of_two(largest)
-    available = limits.local_nbytes - REDUCTION_NBYTES * block
+    arrays = 1 if limits.is_cpu else EXCHANGE_ARRAYS
+    available = limits.local_nbytes - arrays * REDUCTION_NBYTES * block
     fitted = evolve(target, block=block, scratch=min(target.scratch, available // KIB * KIB))
     if not limits.is_cpu:
-        return evolve(fitted, shuffles=limits.shuffles)
+        threads = evolve(target.limits, block_threads=block)
+        return evolve(fitted, shuffles=limits.shuffles, nests=True, limits=threads)
     simd = limits.vector > 1
     return evolve(
         fitted,

@@ -12,6 +12,7 @@ import numpy as np
 from passkit.ast.stage import KernelAST
 from passkit.errors import DeviceError
 from passkit.graph.kernel import Kernel
+from passkit.ir.loop import KernelIR
 from passkit.runtime.device.bound_program import (
     BoundProgram,
     ProgramData,
@@ -71,6 +72,23 @@ PARTIAL = "partial"
 """The kind of the keys of buffers that hold sums of parts of a product."""
 MIN_LOCAL_NBYTES = 16
 """The least local memory of a kernel in bytes: some drivers refuse empty local arguments."""
+
+
+class _Function(NamedTuple):
+    """A function of a kernel, and how it is launched.
+
+    Attributes:
+        function: pyopencl's kernel.
+        items: the number of work-items of each dimension.
+        group: the work-items of a group in each dimension.
+        arguments: the arguments behind the buffers: sizes, and two pieces of local memory of a
+            kernel that declares none in its text.
+    """
+
+    function: Any
+    items: tuple[int, ...]
+    group: tuple[int, ...]
+    arguments: list[Any]
 
 
 class BoundLaunch(NamedTuple):
@@ -180,12 +198,12 @@ class OpenClBoundProgram(BoundProgram):
             BoundLaunch(
                 f"kernel {label}",
                 _with_arguments(function, len(keys), arguments),
-                (items,),
-                (step.entry.block,),
+                items,
+                group,
                 keys,
                 arguments,
             )
-            for function, items, arguments in self._functions(step)
+            for function, items, group, arguments in self._functions(step)
         ]
         if not launches:
             return None
@@ -352,11 +370,8 @@ class OpenClBoundProgram(BoundProgram):
                     return True
         return False
 
-    def _functions(self, step: LaunchStep) -> list[tuple[Any, int, list[Any]]]:
+    def _functions(self, step: LaunchStep) -> list[_Function]:
         """Return the functions of a kernel that have tiles, one for each of its phases.
-
-        Returns: For each, pyopencl's kernel, the number of work-items, and the arguments that
-            follow the buffers: sizes, and two pieces of local memory.
 
         Raises: DeviceError where a work-group needs more local memory than the device has.
         """
@@ -365,16 +380,24 @@ class OpenClBoundProgram(BoundProgram):
         if not any(tile_counts):
             return []
         cl, device, block = pyopencl(), self.data.device, entry.block
+        value = known_or_zero if kernel.phases else evaluate
+        sizes = [np.int64(value(n, self.sizes)) for n in kernel.sizes]
+        if isinstance(kernel.ast, KernelIR):
+            launch = kernel.ast.launch
+            check_block_memory(kernel, kernel.ast.shared_nbytes, device.limits.local_nbytes, device)
+            group = launch.x, launch.y
+            return [
+                _Function(function, (tiles * launch.x, launch.y), group, sizes)
+                for function, tiles in zip(entry.functions, tile_counts, strict=True)
+            ]
         local_nbytes = [
             max(MIN_LOCAL_NBYTES, self.number(kernel.shared_nbytes)),
             max(MIN_LOCAL_NBYTES, REDUCTION_NBYTES * block),
         ]
         check_block_memory(kernel, sum(local_nbytes), device.limits.local_nbytes, device)
-        value = known_or_zero if kernel.phases else evaluate
-        sizes = [np.int64(value(n, self.sizes)) for n in kernel.sizes]
         arguments = [*sizes, *map(cl.LocalMemory, local_nbytes)]
         return [
-            (function, min(tiles, MAX_GROUPS) * block, arguments)
+            _Function(function, (min(tiles, MAX_GROUPS) * block,), (block,), arguments)
             for function, tiles in zip(entry.functions, tile_counts, strict=True)
             if tiles
         ]
@@ -434,8 +457,8 @@ class OpenClBoundProgram(BoundProgram):
                 except cl.Error as error:
                     raise DeviceError(
                         f"{self.data.device} did not launch {label} of {prod(items)} work-items in "
-                        f"groups of {group[0]}: {error}; {pool.usage()}; call with smaller arrays, "
-                        "or choose another device by PYOPENCL_CTX"
+                        f"groups of {prod(group)}: {error}; {pool.usage()}; call with smaller "
+                        "arrays, or choose another device by PYOPENCL_CTX"
                     ) from error
                 events.append(event)
                 gates = None

@@ -26,6 +26,7 @@ from passkit.runtime.opencl import device as devices
 from passkit.runtime.opencl.accuracy import relaxed_operations
 from passkit.runtime.opencl.device import OpenClLimits, fit_target, pyopencl
 from passkit.target import target_of
+from passkit.target.limits import GpuLimits
 from tests.opencl import require_pyopencl, step_kinds, target_with_block, with_limits
 
 GPU = OpenClLimits(
@@ -58,12 +59,39 @@ def test_targets_are_fitted_to_limits() -> None:
     expected = target_of("opencl")
     small = fit_target(expected, evolve(GPU, local_nbytes=16 << 10, block=200))
 
-    assert fit_target(expected, GPU) == expected
+    own = fit_target(expected, GPU)
+    assert own == evolve(expected, nests=True, limits=GpuLimits(block_threads=256))
     assert fit_target(expected, evolve(GPU, shuffles=True)).shuffles
-    assert (small.block, small.scratch) == (128, 15 << 10)
+    assert (small.block, small.scratch, small.limits.block_threads) == (128, 12 << 10, 128)
     cpus = [fit_target(expected, evolve(GPU, is_cpu=True, vector=n, shuffles=True)) for n in (1, 8)]
     assert [(t.block, t.access, t.simd) for t in cpus] == [(1, 0, False), (1, 32, True)]
-    assert not any(t.shuffles for t in cpus)
+    assert not any(t.shuffles or t.nests for t in cpus)
+
+
+@pytest.mark.parametrize(
+    ("extension", "size", "expected"),
+    [
+        ("cl_nv_device_attribute_query", 32, True),
+        ("cl_amd_device_attribute_query", 64, False),
+        ("", 32, False),
+    ],
+)
+def test_sub_groups_of_32_items_exchange_values(extension: str, size: int, expected: bool) -> None:
+    """Extensions of two vendors tell how many items a sub-group has; else it is not known."""
+    own = devices.device().handle
+
+    class Handle:
+        """The device, with other extensions."""
+
+        extensions = f"cl_khr_subgroups cl_khr_subgroup_shuffle {extension}"
+
+        def get_info(self, _: int) -> int:
+            return size
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(own, name)
+
+    assert devices.limits_of(pyopencl(), Handle()).shuffles == expected
 
 
 def test_pocl_gets_narrower_vectors() -> None:
