@@ -164,7 +164,7 @@ FAULTS = {
         "joined_columns", "    barrier block\n    fence\n", "    fence\n", "races emulator"
     ),
     "a join that does not wait for the last chunk": Fault(
-        "joined_sum", "last_block of 4 at 0", "last_block of 3 at 0", "races interpreter emulator"
+        "joined_sum", "last_block of 13 at 0", "last_block of 12 at 0", "races interpreter emulator"
     ),
     "a join of columns that other blocks count": Fault(
         "joined_columns",
