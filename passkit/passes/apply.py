@@ -221,9 +221,10 @@ class _PassRunner:
     ) -> Graph:
         """Return the result of a pass without stale annotations, with the options it used.
 
-        Annotations are dropped if the pass declares ``changes_graph``, unless it is implied and
-        returned the same outputs. They are recorded with the name of the pass, for error messages.
-        The options are annotated by passes that depend on the target; inputs keep their order.
+        A pass that declares ``changes_graph`` and returns the same outputs and updates keeps all
+        annotations. If it returns others, annotations are dropped, and recorded with the name of
+        the pass for error messages. The options are annotated by passes that depend on the target;
+        inputs keep their order.
 
         Args:
             before: the graph that the pass got.
@@ -234,7 +235,9 @@ class _PassRunner:
         attrs = dict(out.attrs)
         is_same = out.outputs == before.outputs and out.updates == before.updates
         facts = [n for n in each.preserves if not isinstance(before.attrs.get(n), Annotation)]
-        if each.changes_graph and not (each.implied and is_same):
+        if each.changes_graph and is_same:
+            attrs = {**before.attrs, **attrs}
+        elif each.changes_graph:
             valid = {*each.provides, *each.preserves, *GRAPH_ANNOTATIONS}
             for name in [*attrs, *before.attrs]:
                 if name not in valid:

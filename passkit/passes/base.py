@@ -45,7 +45,7 @@ class Pass:
         provides: Annotations that the pass sets.
         depends_op: Attributes that every operator of the graph must have.
         changes_graph: Whether it creates nodes. Annotations that it neither provides nor preserves
-            are then dropped.
+            are dropped where it returns other outputs or updates than it got.
         target_dependent: Whether its result depends on the target, to which it binds the graph.
         preserves: Annotations that stay valid. The pass remaps each `Annotation` to the new nodes
             itself, while facts such as "expanded" are copied for it.

@@ -177,6 +177,20 @@ def test_a_change_drops_stale_annotations() -> None:
     assert out.attrs["kept"] == 7
 
 
+def test_a_pass_that_changes_nothing_keeps_annotations() -> None:
+    """Where outputs and updates stay the same, annotations stay, also those of before."""
+
+    @pk.register_pass("TestChangesNothing", changes_graph=True)
+    def changes_nothing(graph: pk.Graph) -> pk.Graph:
+        return pk.Graph(graph.outputs)
+
+    graph = pk.ApplyPasses(graph_of_exp(), ["InferShape", TestFirst]).with_attrs(kept=7)
+    out = pk.ApplyPasses(graph, changes_nothing)
+
+    assert dict(out.attrs) == dict(graph.attrs)
+    assert out.attrs["shape"] is graph.attrs["shape"]
+
+
 def test_a_preserved_annotation_must_be_remapped() -> None:
     """An annotation of old nodes is refused, instead of being read for new ones."""
     graph = graph_of_exp()
