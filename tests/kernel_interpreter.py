@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from attrs import field, frozen
 
-from passkit.ast import Call, Const, Expr, Load, left, right
+from passkit.ast import Call, Const, Expr, left, right
 from passkit.ir.loop import (
     Assign,
     Barrier,
@@ -134,35 +134,33 @@ def spread(value: Array, shape: tuple[int, ...]) -> Array:
 class OperationEvaluator(ExpressionEvaluator):
     """The evaluation of expressions, with functions that only kernels call."""
 
-    def visit(self, x: Expr, active: Array) -> None:
-        """Evaluate maxima and minima of numbers, which leave out NaN."""
+    def function_of(self, x: Expr) -> tuple[Callable[..., Array], tuple[Expr, ...]]:
+        """Return maxima and minima of numbers, which leave out NaN, too."""
         if isinstance(x, Call) and x.name in OF_NUMBERS:
-            self.plan(x.args, active, OF_NUMBERS[x.name])
-        else:
-            super().visit(x, active)
+            return OF_NUMBERS[x.name], x.args
+        return super().function_of(x)
 
 
 class ThreadEvaluator(OperationEvaluator):
     """The evaluation of expressions for all threads of a block."""
 
+    leaves = (*ExpressionEvaluator.leaves, ThreadIndex, IsAligned)
+
     def __init__(self, block: BlockRun, active: Array) -> None:
         super().__init__(block.values, {}, {})
         self.block, self.active = block, active
 
-    def visit(self, x: Expr, active: Array) -> None:
+    def leaf(self, x: Expr) -> Array:
         """Evaluate thread indices and alignments, too."""
         if isinstance(x, ThreadIndex):
-            self.results.append(self.block.indices[x.bind])
-        elif isinstance(x, IsAligned):
-            self.results.append(np.bool_(self.block.is_aligned))
-        elif isinstance(x, Load):
-            super().visit(x, self.active if active is None else active & self.active)
-        else:
-            super().visit(x, active)
+            return self.block.indices[x.bind]
+        if isinstance(x, IsAligned):
+            return np.bool_(self.block.is_aligned)
+        return super().leaf(x)
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
         """Return the function that loads elements of active threads."""
-        threads = self.active if active is None else active
+        threads = self.active if active is None else active & self.active
         threads = spread(threads, self.active.shape)
         return lambda index: self.block.memory[buffer].load(index, threads)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -292,8 +293,30 @@ def evaluate(
         return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)
 
 
+_PUSH, _LEAF, _CALL, _LOAD, _THEN, _ELSE, _CHOOSE = range(7)
+"""What a step of a program does with the stack of results.
+
+- PUSH: push a value.
+- LEAF: push the value of a leaf.
+- CALL: replace operands by a function of them.
+- LOAD: replace an index by the loaded elements.
+- THEN: pop the condition of a Select, whose first operand follows.
+- ELSE: begin the second operand of the Select.
+- CHOOSE: replace both operands of the Select by their elements where they are selected.
+
+They are integers, as looking up a member of an Enum takes as long as a step.
+"""
+_Step = tuple[int, Any, int]
+"""A step: its code; a value, leaf, function or name of a buffer; the number of operands."""
+_Program = tuple[_Step, ...]
+MAX_PROGRAMS = 2048
+"""The most programs that a class of evaluators keeps."""
+
+
 class ExpressionEvaluator:
-    """Evaluates expressions with an explicit stack, so that their depth is not limited.
+    """Evaluates expressions by stack programs, so that their depth is not limited.
+
+    The program of an expression is kept, as a kernel's expressions are evaluated for many tiles.
 
     Args:
         values: the arrays of variables, by name.
@@ -301,107 +324,82 @@ class ExpressionEvaluator:
         sizes: the values of symbolic sizes, by name.
     """
 
+    leaves: ClassVar[tuple[type[Expr], ...]] = (Var, SizeOf)
+    """The types of expressions without operands whose values `leaf` returns; no constants."""
+    _programs: ClassVar[dict[int, tuple[Expr, _Program]]] = {}
+    """By identity of an expression: the expression, which is kept alive, and its program."""
+
+    def __init_subclass__(cls) -> None:
+        cls._programs = {}  # a subclass has leaves and functions of its own
+
     def __init__(
         self, values: Mapping[str, Array], buffers: Mapping[str, Array], sizes: Mapping[str, int]
     ) -> None:
         self.values, self.buffers, self.sizes = values, buffers, sizes
-        self.results: list[Array] = []
-        self.tasks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
 
     def run(self, expr: Expr, active: Array = None) -> Array:
         """Return the value of an expression where the mask ``active`` holds, None for everywhere.
 
         Elsewhere the elements are unspecified. Raises: CodeGenError where a load is out of bounds,
-        or a variable, buffer or function does not exist; ShapeError where a symbolic size has no
+        a variable, buffer or function does not exist, or the expression is of another type;
+        ShapeError where a symbolic size has no value.
+        """
+        results: list[Array] = []
+        selects: list[tuple[Array, Array]] = []  # the condition, and the mask around the Select
+        for code, operand, count in self._program(expr):
+            if code == _PUSH:
+                results.append(operand)
+            elif code == _LEAF:
+                results.append(self.leaf(operand))
+            elif code == _CALL:
+                start = len(results) - count
+                results[start:] = [operand(*results[start:])]
+            elif code == _LOAD:
+                results.append(self.load(operand, active)(results.pop()))
+            elif code == _THEN:
+                condition = np.asarray(results.pop())
+                selects.append((condition, active))
+                active = condition if active is None else condition & active
+            elif code == _ELSE:
+                condition, outer = selects[-1]
+                active = ~condition if outer is None else ~condition & outer
+            else:
+                condition, active = selects.pop()
+                b, a = results.pop(), results.pop()
+                results.append(np.where(condition, a, b))
+        return results.pop()
+
+    def leaf(self, x: Expr) -> Array:
+        """Return the value of a variable or size.
+
+        Raises: CodeGenError for a variable without value; ShapeError for a symbolic size without
         value.
         """
-        self.tasks.append((self.visit, (expr, active)))
-        while self.tasks:
-            step, args = self.tasks.pop()
-            step(*args)
-        return self.results.pop()
-
-    def visit(self, x: Expr, active: Array) -> None:
-        """Push the tasks that evaluate ``x`` where the mask ``active`` holds, None for everywhere.
-
-        The value of a constant, variable or size is appended to ``results`` at once.
-
-        Raises: CodeGenError for a variable without value, a buffer that does not exist, or an
-        expression of another type; ShapeError for a symbolic size without value.
-        """
-        # In the order of how often they occur; matching patterns would take twice as long.
-        if isinstance(x, Binary):
-            self.plan((x.a, x.b), active, BINARY[x.op])
-        elif isinstance(x, (Var, Const)):
-            self.results.append(self.leaf(x))
-        elif isinstance(x, Load):
-            self.plan((x.index,), active, self.load(x.buffer, active))
-        elif isinstance(x, Call):
-            name, of = x.name, x.dtype
-            self.plan(x.args, active, lambda *v: call_array(name, of, *v))
-        elif isinstance(x, Cast):
-            to = x.dtype
-            self.plan((x.x,), active, lambda v: cast_array(v, to))
-        elif isinstance(x, Select):
-            self.tasks.append((self.choose, (x.a, x.b, active)))
-            self.tasks.append((self.visit, (x.condition, active)))
-        elif isinstance(x, Unary):
-            self.plan((x.x,), active, UNARY[x.op])
-        elif isinstance(x, SizeOf):
-            self.results.append(np.int64(evaluate_size(x.size, self.sizes)))
-        else:
-            raise CodeGenError(
-                f"an expression of type {type(x).__name__} cannot be evaluated in NumPy; set "
-                "FCompute on the operator"
-            )
-
-    def leaf(self, x: Var | Const) -> Array:
-        """Return the value of a variable or constant.
-
-        Raises: CodeGenError for a variable without value.
-        """
-        if isinstance(x, Const):
-            return x.value
+        if isinstance(x, SizeOf):
+            return np.int64(evaluate_size(x.size, self.sizes))
+        assert isinstance(x, Var)
         if x.name not in self.values:
             raise CodeGenError(f"variable {x.name!r} has no value; {nearest(x.name, self.values)}")
         return self.values[x.name]
 
-    def plan(self, args: tuple[Expr, ...], active: Array, function: Callable[..., Array]) -> None:
-        """Push the tasks that evaluate ``args`` and apply ``function`` to their values.
+    def function_of(self, x: Expr) -> tuple[Callable[..., Array], tuple[Expr, ...]]:
+        """Return the function that an expression applies, and its operands.
 
-        Where all of them are variables and constants, ``function`` is applied at once.
-
-        ``active`` is the mask of the elements whose values are used; None for all.
-
-        Raises: CodeGenError for a variable without value.
+        Raises: CodeGenError for an expression of another type; KeyError for an operator that
+        kernels do not have.
         """
-        leaves = [self.leaf(a) for a in args if isinstance(a, (Var, Const))]
-        if len(leaves) == len(args):
-            self.results.append(function(*leaves))
-            return
-        self.tasks.append((self.apply, (function, len(args))))
-        self.tasks.extend((self.visit, (a, active)) for a in reversed(args))
-
-    def apply(self, function: Callable[..., Array], count: int) -> None:
-        """Replace the last ``count`` elements of ``results`` by ``function`` of them."""
-        args = self.results[len(self.results) - count :]
-        del self.results[len(self.results) - count :]
-        self.results.append(function(*args))
-
-    def choose(self, a: Expr, b: Expr, active: Array) -> None:
-        """Push the tasks for the operands of a Select.
-
-        The value of its condition is taken from the end of ``results``.
-
-        Args:
-            a: the operand where the condition holds.
-            b: the operand elsewhere.
-            active: the mask of the elements whose values are used; None for all.
-        """
-        condition = np.asarray(self.results.pop())
-        self.tasks.append((self.apply, (lambda x, y: np.where(condition, x, y), 2)))
-        for operand, mask in ((b, ~condition), (a, condition)):
-            self.tasks.append((self.visit, (operand, mask if active is None else mask & active)))
+        if isinstance(x, Binary):
+            return BINARY[x.op], (x.a, x.b)
+        if isinstance(x, Call):
+            return partial(call_array, x.name, x.dtype), x.args
+        if isinstance(x, Cast):
+            return partial(cast_array, dtype=x.dtype), (x.x,)
+        if isinstance(x, Unary):
+            return UNARY[x.op], (x.x,)
+        raise CodeGenError(
+            f"an expression of type {type(x).__name__} cannot be evaluated in NumPy; set "
+            "FCompute on the operator"
+        )
 
     def load(self, buffer: str, active: Array) -> Callable[[Array], Array]:
         """Return a function that loads the elements of a buffer at an array of indices.
@@ -435,3 +433,36 @@ class ExpressionEvaluator:
             return data[index]
 
         return gather
+
+    def _program(self, expr: Expr) -> _Program:
+        """Return the program of an expression, which is made once while it is kept.
+
+        Raises: CodeGenError or KeyError for an expression that cannot be evaluated.
+        """
+        kept = self._programs.get(id(expr))
+        if kept is not None:
+            return kept[1]
+        steps: list[_Step] = []
+        tasks: list[Expr | _Step] = [expr]
+        while tasks:
+            task = tasks.pop()
+            if not isinstance(task, Expr):
+                steps.append(task)
+            elif isinstance(task, Const):
+                steps.append((_PUSH, task.value, 0))
+            elif isinstance(task, self.leaves):
+                steps.append((_LEAF, task, 0))
+            elif isinstance(task, Load):
+                tasks += (_LOAD, task.buffer, 1), task.index
+            elif isinstance(task, Select):
+                end, between = (_CHOOSE, None, 2), (_ELSE, None, 0)
+                tasks += end, task.b, between, task.a, (_THEN, None, 1), task.condition
+            else:
+                function, operands = self.function_of(task)
+                tasks.append((_CALL, function, len(operands)))
+                tasks += reversed(operands)
+        program = tuple(steps)
+        if len(self._programs) >= MAX_PROGRAMS:
+            self._programs.clear()
+        self._programs[id(expr)] = expr, program
+        return program
