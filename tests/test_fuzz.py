@@ -36,14 +36,13 @@ def counted(first: int) -> Counter[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 2 * BATCH, BATCH))
-def test_random_graphs_equal_their_interpretation(first: int) -> None:
+def test_random_graphs_equal_their_interpretation() -> None:
     """Graphs of every kind: fused, interpreted, on 1, 2 and 4 threads, strided, into out=.
 
     `benchmarks/fuzz.py` checks as many as one has time for.
     """
-    cases = [case_of(seed) for seed in range(first, first + BATCH)]
-    counted(first)
+    cases = [case_of(seed) for seed in range(BATCH)]
+    counted(0)
 
     failures, (exact, near, anything) = check_all(cases)
 
