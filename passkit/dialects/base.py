@@ -232,7 +232,10 @@ class Dialect:
         return name if own is None else own
 
 
-_dialects: NamedRegistry[Dialect] = NamedRegistry("dialect", RegistryError)
+_BUILT_IN = ("cuda", "cxx", "opencl")
+_dialects: NamedRegistry[Dialect] = NamedRegistry(
+    "dialect", RegistryError, {name: f"passkit.dialects.{name}" for name in _BUILT_IN}
+)
 
 
 def register_dialect(dialect: Dialect) -> Dialect:

@@ -15,9 +15,8 @@ from passkit.graph.graph import Annotation, Graph
 from passkit.graph.node import Entry, Node
 from passkit.passes.base import register_pass
 from passkit.passes.context import PassContext, evaluator_of
-from passkit.planner.blocks import with_block
 from passkit.planner.phases import cross_phase_values
-from passkit.planner.plan import check_rules, plan_group
+from passkit.planner.plan import check_rules, plan_group, with_block
 from passkit.schedule.phases import groups_of_parts, scheduled_parts
 from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.stages import stage_rows_in_shared, stream_outputs

@@ -30,7 +30,7 @@ from passkit.schedule.block_nest import (
     RowPart,
 )
 from passkit.schedule.limits import resident_blocks
-from passkit.schedule.schedule import Schedule, Source
+from passkit.schedule.schedule import Schedule
 from passkit.target import Target
 from passkit.transforms.block_parts import block_nest
 from passkit.values.memo import UncachedArgument
@@ -58,21 +58,11 @@ Rule = Callable[[BlockNest, Target], "BlockSchedule | Diagnostic"]
 """A rule for the maps of the parts of a kernel."""
 
 
-def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
+def mapped(group: Group, schedule: Schedule, target: Target) -> Schedule:
     """Return the schedule of a stitched group with the maps of its parts, for a GPU.
 
-    Where there are none, ``no_nest`` is the reason. A schedule of phases has these maps in its
-    phases. Any other one is returned as it is, and so is one that was measured or is the user's.
-
-    Args:
-        group: the group.
-        schedule: its schedule.
-        target: the target.
+    Where there are none, ``no_nest`` is the reason.
     """
-    if not target.has_thread_maps or schedule.multi_nest is None:
-        return schedule
-    if schedule.source is not Source.MODEL:
-        return schedule
     return _with_block(group.key, schedule, target, UncachedArgument(group))
 
 

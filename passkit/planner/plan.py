@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -16,13 +17,8 @@ from passkit.diagnostics import Diagnostic
 from passkit.errors import ScheduleError
 from passkit.graph.graph import Graph
 from passkit.graph.node import Entry, Node, is_leaf
-from passkit.planner.blocks import with_block
 from passkit.planner.cpu import plan_tiles
-from passkit.planner.given import schedule_of_text
-from passkit.planner.joins import joined_phases, plan_joined
 from passkit.planner.multi_nest import has_contraction, plan_multi_nest
-from passkit.planner.nests import plan_nest
-from passkit.planner.packs import plan_pack
 from passkit.planner.phases import plan_phased
 from passkit.planner.template import apply_template
 from passkit.schedule.build import packed_schedule
@@ -32,7 +28,17 @@ from passkit.schedule.schedule import Schedule, Source
 from passkit.schedule.template import ScheduleText, Template
 from passkit.schedule.tiling import Composition
 from passkit.target import Target
+from passkit.values.lazy import Lazy
 from passkit.values.memo import UncachedArgument
+
+if TYPE_CHECKING:
+    from passkit.planner import blocks, given, joins, nests, packs
+else:  # what plans for GPUs, and reads texts
+    blocks = Lazy("passkit.planner.blocks")
+    given = Lazy("passkit.planner.given")
+    joins = Lazy("passkit.planner.joins")
+    nests = Lazy("passkit.planner.nests")
+    packs = Lazy("passkit.planner.packs")
 
 
 def plan_group(
@@ -80,6 +86,24 @@ def plan_mapped(group: Group, target: Target) -> Schedule | Diagnostic:
     if mapped.is_mapped:
         return mapped
     return mapped.no_nest or Diagnostic("tile.composition")
+
+
+def with_block(group: Group, schedule: Schedule, target: Target) -> Schedule:
+    """Return the schedule of a stitched group with the maps of its parts, for a GPU.
+
+    Where there are none, ``no_nest`` is the reason. A schedule of phases has these maps in its
+    phases. Any other one is returned as it is, and so is one that was measured or is the user's.
+
+    Args:
+        group: the group.
+        schedule: its schedule.
+        target: the target.
+    """
+    if not target.has_thread_maps or schedule.multi_nest is None:
+        return schedule
+    if schedule.source is not Source.MODEL:
+        return schedule
+    return blocks.mapped(group, schedule, target)
 
 
 def why_no_maps(group: Group, target: Target) -> Diagnostic | None:
@@ -170,14 +194,14 @@ def _joined(group: Group, target: Target) -> Schedule | None:
     """
     if not target.has_maps_only:
         return None
-    phase_outputs = joined_phases(group.graph)
+    phase_outputs = joins.joined_phases(group.graph)
     if phase_outputs is None:
         return None
     partials, combine = (phase_group(group, p) for p in phases_of(group.graph, phase_outputs))
     first, info = plan_group(partials, target), analyze_domain(combine.graph)
     if not isinstance(first, Schedule) or not isinstance(info, DomainInfo):
         return None
-    return plan_joined(group, target, (first, plan_tiles(info, target)))
+    return joins.plan_joined(group, target, (first, plan_tiles(info, target)))
 
 
 def _with_loop_nests(group: Group, schedule: Schedule, target: Target) -> Schedule:
@@ -196,7 +220,7 @@ def _with_loop_nests(group: Group, schedule: Schedule, target: Target) -> Schedu
         return _with_pack(group, target)
     info = analyze_domain(group.graph)
     assert isinstance(info, DomainInfo)  # the schedule was made from it
-    plan = plan_nest(info, schedule, target)
+    plan = nests.plan_nest(info, schedule, target)
     return evolve(
         schedule,
         nest=plan.schedule,
@@ -244,7 +268,7 @@ def _plan_with_template(
         return default
     if isinstance(template, ScheduleText):
         default = with_block(held.value, default, target)
-        schedule = schedule_of_text(held.value, default, target, template)
+        schedule = given.schedule_of_text(held.value, default, target, template)
     elif target.has_thread_maps:
         return Diagnostic("template.loop_nests", {"target": target.name})
     else:
@@ -295,7 +319,7 @@ def _with_pack(group: Group, target: Target) -> Schedule:
     plans = [p for part in parts if isinstance(p := plan_group(part, target), Schedule)]
     schedule = packed_schedule(plans, target)
     refusal = next((p.refusal for p in plans if p.refusal is not None), None)
-    pack = plan_pack(parts, plans, target)
+    pack = packs.plan_pack(parts, plans, target)
     if isinstance(pack, Diagnostic):
         return evolve(schedule, no_nest=pack, refusal=refusal)
     rules = ", ".join(dict.fromkeys(p.rule for p in plans))

@@ -294,7 +294,7 @@ def evaluate(
 
 
 _PUSH, _LEAF, _CALL, _LOAD, _THEN, _ELSE, _CHOOSE = range(7)
-"""What a step of a program does with the stack of results.
+"""The codes of steps, by how a step changes the stack of results.
 
 - PUSH: push a value.
 - LEAF: push the value of a leaf.

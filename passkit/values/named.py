@@ -90,8 +90,8 @@ class NamedRegistry(Generic[T]):
             name: the name.
             value: the object.
             place: file and line of the registration. The same place may replace its object; an
-                empty place replaces any. A built-in object is imported before another place is
-                compared with its own.
+                empty place replaces any. A built-in object is imported before it is compared or
+                replaced.
 
         Raises:
             RegistryError: ``name`` is empty or no string, or ``place`` is not empty and the name
@@ -99,8 +99,8 @@ class NamedRegistry(Generic[T]):
         """
         if not isinstance(name, str) or not name:
             raise RegistryError(f"the name of a {self.kind} must be a string, got {name!r}")
-        if place and name in self.built_in and name not in self._objects:
-            import_module(self.built_in[name])
+        if name in self.built_in and name not in self._objects:
+            import_module(self.built_in[name])  # else a later import would replace this object
         with self._lock:
             old = self._places.get(name, place)
             if place and old != place:

@@ -1,0 +1,1 @@
+"""Kernels of groups: what CodeGen makes of a schedule."""
