@@ -12,7 +12,7 @@ import pytest
 from attrs import evolve
 
 import passkit as pk
-from passkit import ast
+from passkit import ast, dialects
 from passkit.ast import Binary, Expr
 from passkit.ast.stage import Buffer, Fold, KernelAST, Level, Loop, Part, Phase, Place, Stage, Store
 from passkit.dialects import CXX, Dialect, dialect_of, register_dialect
@@ -77,6 +77,15 @@ def test_goldens(name: str, target: str, golden: Callable[[Path, str], None]) ->
     once = text.count(name) == 1 or name in ("packed", "phased")
     assert once and text.count("{") == text.count("}")
     golden(GOLDEN / f"{name}.{SUFFIX[kernel.dialect]}", text)
+
+
+def test_tables_of_built_in_dialects_are_found_by_name() -> None:
+    """They are imported when they are used; there are no others."""
+    assert [getattr(dialects, n) for n in ("CUDA", "CXX", "OPENCL")] == [
+        dialect_of(n) for n in ("cuda", "cxx", "opencl")
+    ]
+    with pytest.raises(AttributeError, match="'passkit.dialects' has no attribute 'METAL'"):
+        dialects.METAL  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_a_dialect_of_twenty_lines(tmp_path: Path, rng: Any) -> None:

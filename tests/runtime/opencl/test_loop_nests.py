@@ -12,7 +12,7 @@ from passkit import xp
 from passkit.ast.stage import KernelAST
 from passkit.errors import DeviceError
 from passkit.ir.loop import KernelIR
-from passkit.passes import codegen
+from passkit.passes.kernels import loops
 from tests.nest_kernels import feeds_of, graphs, stitched_graphs
 from tests.opencl import gpu_target, require_pyopencl, with_limits
 from tests.planned import plan
@@ -138,10 +138,10 @@ def test_too_much_local_memory_raises() -> None:
 
 def test_a_step_too_few_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of which threads exchange too few partial results are wrong."""
-    own = codegen.print_ir
+    own = loops.print_ir
     text = "(int)get_local_id(0) ^ 1]"
     monkeypatch.setattr(
-        codegen, "print_ir", lambda *a: own(*a).replace(text, text.replace(" ^ 1", ""))
+        loops, "print_ir", lambda *a: own(*a).replace(text, text.replace(" ^ 1", ""))
     )
     graph = pk.Graph([o.reduce_sum(pk.var("x", (9, 353)), axis=1)])
     exe = pk.compile(graph, target=gpu_target())
