@@ -12,8 +12,6 @@ runs of the same sequence of operations, at any sizes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from passkit.frontends.xp.array import (
     Array,
 )
@@ -21,6 +19,7 @@ from passkit.frontends.xp.checks import (
     check,
 )
 from passkit.frontends.xp.constants import (
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -231,28 +230,6 @@ from passkit.frontends.xp.views import (
     as_upper,
     view_of,
 )
-
-if TYPE_CHECKING:
-    from passkit.frontends.xp.constants import (
-        bfloat16,
-    )
-else:
-
-    def __getattr__(name: str) -> object:
-        """Return ``bfloat16``, which is looked up late, as its package takes long to import.
-
-        Raises: AttributeError for another name.
-        """
-        if name != "bfloat16":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from passkit.frontends.xp import constants
-
-        return constants.bfloat16
-
-    def __dir__() -> list[str]:
-        """Return the names of the namespace, ``bfloat16`` included."""
-        return sorted({*globals(), *__all__})
-
 
 assert compilation.MAX_TRACES  # `passkit.jit` finds it registered
 

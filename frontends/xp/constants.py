@@ -3,25 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
+import ml_dtypes
 import numpy as np
-
-if TYPE_CHECKING:
-    bfloat16: np.dtype[Any]
-else:
-
-    def __getattr__(name: str) -> np.dtype[Any]:
-        """Return ``bfloat16``, whose package takes up to 0.7 s to import.
-
-        Raises: AttributeError for another name.
-        """
-        if name != "bfloat16":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from passkit.values.dtype import dtype_of
-
-        return dtype_of(name).numpy
-
 
 bool = np.dtype("bool")
 int8 = np.dtype("int8")
@@ -33,6 +17,7 @@ uint16 = np.dtype("uint16")
 uint32 = np.dtype("uint32")
 uint64 = np.dtype("uint64")
 float16 = np.dtype("float16")
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
 float32 = np.dtype("float32")
 float64 = np.dtype("float64")
 complex64 = np.dtype("complex64")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from attrs import frozen
 
@@ -125,13 +126,7 @@ def finfo(type: Any, /) -> FInfo:
     dtype = _dtype_of_operand("finfo", type)
     if dtype.kind not in "fc":
         raise DTypeError(f"finfo needs a floating-point dtype, got {dtype}; iinfo is for integers")
-    info: Any
-    if dtype.name == "bfloat16":  # which NumPy's function refuses
-        import ml_dtypes
-
-        info = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
-    else:
-        info = np.finfo(dtype.numpy)
+    info: Any = ml_dtypes.finfo(dtype.numpy)  # type: ignore[no-untyped-call]
     return FInfo(
         bits=int(info.bits),
         eps=float(info.eps),

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -15,7 +11,6 @@ import pytest
 import passkit
 from passkit import xp
 from passkit.errors import ArgumentError, DTypeError, SettingError
-from passkit.frontends.xp import constants
 
 NAMES = (
     "bool",
@@ -39,34 +34,6 @@ def test_dtypes_are_those_of_numpy() -> None:
     assert [getattr(xp, name) for name in NAMES] == [np.dtype(name) for name in NAMES]
     assert xp.float16 == np.float16
     assert xp.bfloat16 == ml_dtypes.bfloat16
-
-
-LATE_BFLOAT16 = """
-import sys
-import numpy as np
-from passkit import xp
-y = np.asarray(xp.exp(xp.asarray(np.zeros(3, np.float32))) + 1)
-before = "ml_dtypes" in sys.modules, "bfloat16" in dir(xp)
-print(y.tolist(), *before, xp.bfloat16, "ml_dtypes" in sys.modules)
-"""
-
-
-def test_the_package_of_bfloat16_is_imported_when_it_is_used() -> None:
-    """Importing ml_dtypes may take most of a second, which other programs do not wait for."""
-    root = Path(__file__).resolve().parents[3]
-    environ = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, "-c", LATE_BFLOAT16]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-
-    assert done.stdout.split() == ["[2.0,", "2.0,", "2.0]", "False", "True", "bfloat16", "True"]
-
-
-def test_names_that_do_not_exist_are_attribute_errors() -> None:
-    """The namespace, of which one name is looked up late, has no others."""
-    with pytest.raises(AttributeError, match=r"'passkit.frontends.xp' has no attribute 'float8'"):
-        xp.float8  # type: ignore[attr-defined]  # noqa: B018
-    with pytest.raises(AttributeError, match=r"xp.constants' has no attribute 'float8'"):
-        constants.float8  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_constants() -> None:
