@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from passkit.dialects.base import Dialect, dialect_of, register_dialect
+from passkit.dialects.base import BUILT_IN, Dialect, dialect_of, register_dialect
 from passkit.dialects.templates import VectorTemplates
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ else:
 
     def __getattr__(name: str) -> Dialect:
         """Return the table of a built-in dialect. Raises: AttributeError for another name."""
-        if name not in ("CUDA", "CXX", "OPENCL"):
+        if name not in map(str.upper, BUILT_IN):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{name.lower()}"), name)
 

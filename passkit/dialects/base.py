@@ -232,9 +232,10 @@ class Dialect:
         return name if own is None else own
 
 
-_BUILT_IN = ("cuda", "cxx", "opencl")
+BUILT_IN = ("cuda", "cxx", "opencl")
+"""The names of the dialects that passkit has, and of the modules of their tables."""
 _dialects: NamedRegistry[Dialect] = NamedRegistry(
-    "dialect", RegistryError, {name: f"passkit.dialects.{name}" for name in _BUILT_IN}
+    "dialect", RegistryError, {name: f"passkit.dialects.{name}" for name in BUILT_IN}
 )
 
 

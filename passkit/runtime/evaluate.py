@@ -293,11 +293,11 @@ def evaluate(
         return ExpressionEvaluator(values or {}, buffers or {}, sizes or {}).run(expr)
 
 
-_PUSH, _LEAF, _CALL, _LOAD, _THEN, _ELSE, _CHOOSE = range(7)
+_LEAF, _APPLY, _CALL, _LOAD, _THEN, _ELSE, _CHOOSE = range(7)
 """The codes of steps, by how a step changes the stack of results.
 
-- PUSH: push a value.
 - LEAF: push the value of a leaf.
+- APPLY: push a function of leaves.
 - CALL: replace operands by a function of them.
 - LOAD: replace an index by the loaded elements.
 - THEN: pop the condition of a Select, whose first operand follows.
@@ -306,8 +306,9 @@ _PUSH, _LEAF, _CALL, _LOAD, _THEN, _ELSE, _CHOOSE = range(7)
 
 They are integers, as looking up a member of an Enum takes as long as a step.
 """
-_Step = tuple[int, Any, int]
-"""A step: its code; a value, leaf, function or name of a buffer; the number of operands."""
+_Step = tuple[int, Any, Any]
+"""A step: its code; a leaf, function or name of a buffer; the operands of APPLY, the number of
+those of CALL."""
 _Program = tuple[_Step, ...]
 MAX_PROGRAMS = 2048
 """The most programs that a class of evaluators keeps."""
@@ -324,8 +325,8 @@ class ExpressionEvaluator:
         sizes: the values of symbolic sizes, by name.
     """
 
-    leaves: ClassVar[tuple[type[Expr], ...]] = (Var, SizeOf)
-    """The types of expressions without operands whose values `leaf` returns; no constants."""
+    leaves: ClassVar[tuple[type[Expr], ...]] = (Var, Const, SizeOf)
+    """The types of expressions without operands, whose values `leaf` returns."""
     _programs: ClassVar[dict[int, tuple[Expr, _Program]]] = {}
     """By identity of an expression: the expression, which is kept alive, and its program."""
 
@@ -346,16 +347,16 @@ class ExpressionEvaluator:
         """
         results: list[Array] = []
         selects: list[tuple[Array, Array]] = []  # the condition, and the mask around the Select
-        for code, operand, count in self._program(expr):
-            if code == _PUSH:
-                results.append(operand)
+        for code, subject, operands in self._program(expr):
+            if code == _APPLY:
+                results.append(subject(*map(self.leaf, operands)))
             elif code == _LEAF:
-                results.append(self.leaf(operand))
+                results.append(self.leaf(subject))
             elif code == _CALL:
-                start = len(results) - count
-                results[start:] = [operand(*results[start:])]
+                start = len(results) - operands
+                results[start:] = [subject(*results[start:])]
             elif code == _LOAD:
-                results.append(self.load(operand, active)(results.pop()))
+                results.append(self.load(subject, active)(results.pop()))
             elif code == _THEN:
                 condition = np.asarray(results.pop())
                 selects.append((condition, active))
@@ -370,11 +371,13 @@ class ExpressionEvaluator:
         return results.pop()
 
     def leaf(self, x: Expr) -> Array:
-        """Return the value of a variable or size.
+        """Return the value of a variable, constant or size.
 
         Raises: CodeGenError for a variable without value; ShapeError for a symbolic size without
         value.
         """
+        if isinstance(x, Const):
+            return x.value
         if isinstance(x, SizeOf):
             return np.int64(evaluate_size(x.size, self.sizes))
         assert isinstance(x, Var)
@@ -446,21 +449,22 @@ class ExpressionEvaluator:
         tasks: list[Expr | _Step] = [expr]
         while tasks:
             task = tasks.pop()
-            if not isinstance(task, Expr):
+            if isinstance(task, tuple):
                 steps.append(task)
-            elif isinstance(task, Const):
-                steps.append((_PUSH, task.value, 0))
             elif isinstance(task, self.leaves):
-                steps.append((_LEAF, task, 0))
+                steps.append((_LEAF, task, None))
             elif isinstance(task, Load):
-                tasks += (_LOAD, task.buffer, 1), task.index
+                tasks += (_LOAD, task.buffer, None), task.index
             elif isinstance(task, Select):
-                end, between = (_CHOOSE, None, 2), (_ELSE, None, 0)
-                tasks += end, task.b, between, task.a, (_THEN, None, 1), task.condition
+                end, between = (_CHOOSE, None, None), (_ELSE, None, None)
+                tasks += end, task.b, between, task.a, (_THEN, None, None), task.condition
             else:
                 function, operands = self.function_of(task)
-                tasks.append((_CALL, function, len(operands)))
-                tasks += reversed(operands)
+                if all([isinstance(x, self.leaves) for x in operands]):
+                    steps.append((_APPLY, function, operands))
+                else:
+                    tasks.append((_CALL, function, len(operands)))
+                    tasks += reversed(operands)
         program = tuple(steps)
         if len(self._programs) >= MAX_PROGRAMS:
             self._programs.clear()
