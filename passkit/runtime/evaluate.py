@@ -309,7 +309,7 @@ They are integers, as looking up a member of an Enum takes as long as a step.
 _Step = tuple[int, Any, Any]
 """A step: its code; a leaf, function or name of a buffer; the operands of APPLY, the number of
 those of CALL."""
-_Program = tuple[_Step, ...]
+_Program = list[_Step]
 MAX_PROGRAMS = 2048
 """The most programs that a class of evaluators keeps."""
 
@@ -317,7 +317,7 @@ MAX_PROGRAMS = 2048
 class ExpressionEvaluator:
     """Evaluates expressions by stack programs, so that their depth is not limited.
 
-    The program of an expression is kept, as a kernel's expressions are evaluated for many tiles.
+    Subclasses, which evaluate the expressions of a kernel for many tiles, keep the programs.
 
     Args:
         values: the arrays of variables, by name.
@@ -327,8 +327,11 @@ class ExpressionEvaluator:
 
     leaves: ClassVar[tuple[type[Expr], ...]] = (Var, Const, SizeOf)
     """The types of expressions without operands, whose values `leaf` returns."""
-    _programs: ClassVar[dict[int, tuple[Expr, _Program]]] = {}
-    """By identity of an expression: the expression, which is kept alive, and its program."""
+    _programs: ClassVar[dict[int, tuple[Expr, _Program]] | None] = None
+    """By identity of an expression: the expression, which is kept alive, and its program.
+
+    None where programs are not kept: `evaluate` mostly gets an expression that was made for it.
+    """
 
     def __init_subclass__(cls) -> None:
         cls._programs = {}  # a subclass has leaves and functions of its own
@@ -442,9 +445,23 @@ class ExpressionEvaluator:
 
         Raises: CodeGenError or KeyError for an expression that cannot be evaluated.
         """
-        kept = self._programs.get(id(expr))
+        programs = self._programs
+        if programs is None:
+            return self._compiled(expr)
+        kept = programs.get(id(expr))
         if kept is not None:
             return kept[1]
+        if len(programs) >= MAX_PROGRAMS:
+            programs.clear()
+        program = self._compiled(expr)
+        programs[id(expr)] = expr, program
+        return program
+
+    def _compiled(self, expr: Expr) -> _Program:
+        """Return the program of an expression.
+
+        Raises: CodeGenError or KeyError for an expression that cannot be evaluated.
+        """
         steps: list[_Step] = []
         tasks: list[Expr | _Step] = [expr]
         while tasks:
@@ -465,8 +482,4 @@ class ExpressionEvaluator:
                 else:
                     tasks.append((_CALL, function, len(operands)))
                     tasks += reversed(operands)
-        program = tuple(steps)
-        if len(self._programs) >= MAX_PROGRAMS:
-            self._programs.clear()
-        self._programs[id(expr)] = expr, program
-        return program
+        return steps
