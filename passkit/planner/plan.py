@@ -33,7 +33,7 @@ from passkit.values.memo import UncachedArgument
 
 if TYPE_CHECKING:
     from passkit.planner import blocks, given, joins, nests, packs
-else:  # what plans for GPUs, and reads texts
+else:  # the planners of GPUs, and the parser of schedules
     blocks = Lazy("passkit.planner.blocks")
     given = Lazy("passkit.planner.given")
     joins = Lazy("passkit.planner.joins")
