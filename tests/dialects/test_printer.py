@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +89,24 @@ def test_tables_of_built_in_dialects_are_found_by_name() -> None:
     ]
     with pytest.raises(AttributeError, match="'passkit.dialects' has no attribute 'METAL'"):
         dialects.METAL  # type: ignore[attr-defined]  # noqa: B018
+
+
+OWN_CUDA = """
+from attrs import evolve
+from passkit.dialects import CXX, dialect_of, register_dialect
+own = register_dialect(evolve(CXX, name="cuda"))
+import passkit.dialects.cuda
+print(dialect_of("cuda") is own)
+"""
+
+
+def test_a_built_in_dialect_does_not_replace_one_of_the_user() -> None:
+    """A dialect that is registered by a built-in name stays when the built-in one is imported."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    command = [sys.executable, "-c", OWN_CUDA]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "True\n"
 
 
 def test_a_dialect_of_twenty_lines(tmp_path: Path, rng: Any) -> None:
